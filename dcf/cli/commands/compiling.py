@@ -1,10 +1,14 @@
 """The command `dcf compile`: prints the state machine that a flow becomes."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from dcf.cli.text import json_text
+
+if TYPE_CHECKING:
+    from dcf.flow.compiling import CompiledFlow
+    from dcf.values.json_text import Json
 
 
 def mount(app: typer.Typer) -> None:
@@ -14,13 +18,37 @@ def mount(app: typer.Typer) -> None:
 
 def compile_file(
     flow: Annotated[str, typer.Argument(metavar="FILE.py[:FLOW]", help="A Python file with a flow.")],
+    to: Annotated[
+        Literal["dcf", "aws"],
+        typer.Option(help="dcf: the workflow document; aws: the machine for AWS Step Functions, with ${placeholders}."),
+    ] = "dcf",
 ) -> None:
     """Print the workflow document that a flow becomes: Amazon States Language with JSONata, complete without the file.
 
     What cannot be compiled is listed, each with its line and with what to write in its place; nothing is started.
 
+    With --to aws, Tasks of functions invoke Lambda functions, and those of agents and people send a message with their
+    task token to a queue and wait (.waitForTaskToken); the placeholders name functions, queues and state machines.
+
     Example:  dcf compile flow.py > flow.json
     """
     from dcf.cli.flow_files import read_flow
 
-    typer.echo(json_text(read_flow(flow).document, indent=2))
+    compiled = read_flow(flow)
+    if to == "aws":
+        typer.echo(json_text(_for_aws(compiled), indent=2))
+        return
+    typer.echo(json_text({name: value for name, value in compiled.document.items() if name != "source"}, indent=2))
+
+
+def _for_aws(compiled: "CompiledFlow") -> "dict[str, Json]":
+    """Return the machine for Step Functions; raise InvalidFlow with the lines of what has no place there."""
+    from dcf.errors import InvalidDefinition
+    from dcf.flow.compiling import complaints_of
+    from dcf.flow.refusals import InvalidFlow
+    from dcf.workflows.step_functions import for_step_functions
+
+    try:
+        return for_step_functions(compiled.document)
+    except InvalidDefinition as error:
+        raise InvalidFlow(complaints_of(compiled, error.problems)) from None
