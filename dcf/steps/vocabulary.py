@@ -291,7 +291,8 @@ def each(
 ) -> list[Value]:
     """Say how a comprehension or `for` goes over items: at the same time, so many at once, so many failures tolerated.
 
-    `tolerate` is a number of items (1), or a part of them (0.1). What failed is left out of the result.
+    `tolerate` is a number of items (1), or a part of them (0.1). What failed is left out of the result;
+    beyond that the loop fails with the error of the item.
     """
     _not_running("each()")
 
@@ -317,16 +318,11 @@ class GateFailed(Exception):
     """An agent's output did not pass its gates: DCF.GateFailed."""
 
 
-class TooManyFailures(Exception):
-    """More items of a loop failed than it tolerates: States.ExceedToleratedFailureThreshold."""
-
-
 ERROR_NAMES: Final[Mapping[type[BaseException], str]] = {
     StateTimeout: "States.Timeout",
     StepFailed: "States.TaskFailed",
     Rejected: "DCF.Rejected",
     GateFailed: "DCF.GateFailed",
-    TooManyFailures: "States.ExceedToleratedFailureThreshold",
     Exception: "States.ALL",
 }
 """The names in ASL of classes that have another one there."""

@@ -86,7 +86,7 @@ def _task(state: Mapping[str, Any], _: str, __: list[Problem]) -> dict[str, Any]
 
 
 def _briefing(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a Task tells its agent. Its instructions read the Task's input, which is in the message beside them."""
+    """Return what a Task tells its agent; instructions read the input of the Task, which is in the message too."""
     told = {name: state[name] for name in _OWN if name in state}
     if "Instructions" in told:
         told["Instructions"] = told["Instructions"].replace("{%", "{").replace("%}", "}")

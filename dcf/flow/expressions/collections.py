@@ -92,7 +92,7 @@ def _merged(scope: Scope, node: ast.Dict) -> Code:
             fields.update({field.name: _over(fields.get(field.name), field) for field in code.type.fields})
             continue
         pieces.append(f"{{{_key(scope, key)}: {code.text}}}")
-        if isinstance(key, ast.Constant):
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
             fields[key.value] = Field(key.value, code.type)
         else:
             is_known = False

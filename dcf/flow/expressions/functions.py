@@ -112,12 +112,12 @@ def _record(scope: Scope, node: ast.Call, kind: type) -> Code:
             raise Refusal(value, f"{made} has no field '{name}'.{near(name, names)}", f"It has {', '.join(names)}.")
     values: dict[str, Code] = {}
     for field in made.fields:
-        value = written.get(field.name)
-        if value is not None:
-            values[field.name] = defined(scope.value(value))
+        argument = written.get(field.name)
+        if argument is not None:
+            values[field.name] = defined(scope.value(argument))
             if not fits(values[field.name].type, field.type):
                 message = f"{made}.{field.name} is {field.type}, this is {values[field.name].type}."
-                raise Refusal(value, message, "Change the value, or the annotation of the field.")
+                raise Refusal(argument, message, "Change the value, or the annotation of the field.")
         elif field.always:
             values[field.name] = constant(_default(kind, field.name, node))
     return object_of(values, made)

@@ -250,7 +250,7 @@ def _signal_state(scope: Scope, call: ast.Call) -> StepState:
     state: dict[str, Any] = {"Type": "Task", "Resource": "dcf:signal", "Arguments": {"name": scope.guarded(name)}}
     output = scope.fixed(options["output"]) if "output" in options else Any
     set_limits(state, **_limits(scope, {"timeout": options["timeout"]} if "timeout" in options else {}))
-    text = name.value if isinstance(name, ast.Constant) else ast.unparse(name)
+    text = str(name.value) if isinstance(name, ast.Constant) and isinstance(name.value, str) else ast.unparse(name)
     return StepState(state=state, name=f"signal {text}", type=type_of(output))
 
 
