@@ -1,15 +1,14 @@
 """Compiles a flow to a workflow document, and says which line each of its states is from."""
 
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from dcf.core.definitions.sources import SOURCE
-from dcf.errors import Problem
 from dcf.flow.expressions import atoms, functions, operators
 from dcf.flow.program import Place, Program
-from dcf.flow.refusals import Complaint, InvalidFlow
+from dcf.flow.refusals import InvalidFlow
 from dcf.flow.source import lines_of
 from dcf.flow.states import attempts, branching, loops, statements
 from dcf.flow.states.nested import body_of
@@ -57,18 +56,3 @@ def _source(places: Mapping[str, Place]) -> dict[str, Json]:
     states = {name: f"{Path(place.file).name}:{place.line}:{place.column}" for name, place in places.items()}
     lines = {f"{Path(place.file).name}:{place.line}": lines_of(place.file)[place.line - 1] for place in places.values()}
     return {"states": states, "lines": lines}
-
-
-def complaints_of(compiled: CompiledFlow, problems: Iterable[Problem]) -> list[Complaint]:
-    """Return what is wrong with a compiled document as complaints about its source."""
-    return [_complaint(compiled, problem) for problem in problems]
-
-
-def _complaint(compiled: CompiledFlow, problem: Problem) -> Complaint:
-    names = [part.replace("~1", "/").replace("~0", "~") for part in problem.path.split("/")]
-    place = next((compiled.places[name] for name in reversed(names) if name in compiled.places), None)
-    if place is None:
-        place = Place(compiled.flow.function.__code__.co_filename, compiled.flow.function.__code__.co_firstlineno, 1)
-    line = lines_of(place.file)[place.line - 1]
-    text = {"message": problem.message, "advice": problem.hint, "source": line}
-    return Complaint(file=place.file, line=place.line, column=place.column, end=len(line) + 1, **text)

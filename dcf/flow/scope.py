@@ -277,6 +277,15 @@ class Scope:
                 self.program.refuse(refusal, self.source)
                 self._go_on_behind(statement)
 
+    def leave(self, depth: int) -> None:
+        """Write the finally clauses on the way to `depth`, the innermost first, each as if outside its try."""
+        cleanups, handlers = self.cleanups, self.handlers
+        for at in range(len(cleanups) - 1, depth - 1, -1):
+            if self.open:
+                self.cleanups, self.handlers = cleanups[:at], handlers[: cleanups[at].handlers]
+                self.body(cleanups[at].statements)
+        self.cleanups, self.handlers = cleanups, handlers
+
     def _go_on_behind(self, statement: ast.stmt) -> None:
         """Take it that a refused statement gave its names a value, of which nothing is known."""
         self.nested, self.frames = 0, []

@@ -7,7 +7,9 @@ import typer
 from dcf.cli.text import json_text
 
 if TYPE_CHECKING:
+    from dcf.errors import Problem
     from dcf.flow.compiling import CompiledFlow
+    from dcf.flow.refusals import Complaint
     from dcf.values.json_text import Json
 
 
@@ -44,11 +46,22 @@ def compile_file(
 def _for_aws(compiled: "CompiledFlow") -> "dict[str, Json]":
     """Return the machine for Step Functions; raise InvalidFlow with the lines of what has no place there."""
     from dcf.errors import InvalidDefinition
-    from dcf.flow.compiling import complaints_of
     from dcf.flow.refusals import InvalidFlow
     from dcf.workflows.step_functions import for_step_functions
 
     try:
         return for_step_functions(compiled.document)
     except InvalidDefinition as error:
-        raise InvalidFlow(complaints_of(compiled, error.problems)) from None
+        raise InvalidFlow([_complaint(compiled, problem) for problem in error.problems]) from None
+
+
+def _complaint(compiled: "CompiledFlow", problem: "Problem") -> "Complaint":
+    """Return what is wrong with a state as a complaint about the line that it comes from."""
+    from dcf.flow.refusals import Complaint
+    from dcf.flow.source import lines_of
+
+    names = [part.replace("~1", "/").replace("~0", "~") for part in problem.path.split("/")]
+    place = next(compiled.places[name] for name in reversed(names) if name in compiled.places)
+    line = lines_of(place.file)[place.line - 1]
+    text = {"message": problem.message, "advice": problem.hint, "source": line}
+    return Complaint(file=place.file, line=place.line, column=place.column, end=len(line) + 1, **text)

@@ -26,7 +26,19 @@ from dcf.flow.scope import Scope, reads
 from dcf.flow.source import short_name
 from dcf.steps import vocabulary as steps
 from dcf.steps.suggestions import near
-from dcf.steps.value_types import ANY, BOOL, FLOAT, INT, STR, fits, is_model, is_record_class, list_of, type_of
+from dcf.steps.value_types import (
+    ANY,
+    BOOL,
+    FLOAT,
+    INT,
+    STR,
+    ValueType,
+    fits,
+    is_model,
+    is_record_class,
+    list_of,
+    type_of,
+)
 from dcf.values.records import replace
 
 _ANNOTATE_NUMBER: Final = "Annotate it: x: float = ..."
@@ -145,6 +157,9 @@ def _single(scope: Scope, node: ast.Call) -> Code:
 
 
 def _number(scope: Scope, node: ast.Call) -> Code:
+    if len(node.args) != 1 and short_name(node.func) == "round":
+        advice = "Write f'{x:.2f}' for a text; round in a @task function."
+        raise Refusal(node, "round() to digits depends on how a float is kept.", advice)
     value = _single(scope, node)
     if not value.type.is_number:
         name = short_name(node.func)
@@ -165,13 +180,17 @@ def _len(scope: Scope, node: ast.Call) -> Code:
 
 
 def _str(scope: Scope, node: ast.Call) -> Code:
-    value = _single(scope, node)
-    return shown(value, node.args[0])
+    return shown(_single(scope, node), node.args[0])
 
 
-def _int(scope: Scope, node: ast.Call) -> Code:
-    value = _number(scope, node)
-    return Code(f"($_v := {value.text}; $_v < 0 ? $ceil($_v) : $floor($_v))", INT, may_fail=value.may_fail)
+def _of_number(pattern: str, kind: ValueType | None = None) -> Callable[[Scope, ast.Call], Code]:
+    """Return the reader of a function of one number; `kind` is what it gives, by default what it gets."""
+
+    def read(scope: Scope, node: ast.Call) -> Code:
+        value = _number(scope, node)
+        return Code(pattern.format(value.text), kind or value.type, may_fail=value.may_fail)
+
+    return read
 
 
 def _float(scope: Scope, node: ast.Call) -> Code:
@@ -180,19 +199,6 @@ def _float(scope: Scope, node: ast.Call) -> Code:
 
 def _bool(scope: Scope, node: ast.Call) -> Code:
     return truth(scope, node.args[0] if node.args else node)
-
-
-def _abs(scope: Scope, node: ast.Call) -> Code:
-    value = _number(scope, node)
-    return Code(f"$abs({value.text})", value.type, may_fail=value.may_fail)
-
-
-def _round(scope: Scope, node: ast.Call) -> Code:
-    if len(node.args) != 1:
-        advice = "Write f'{x:.2f}' for a text; round in a @task function."
-        raise Refusal(node, "round() to digits depends on how a float is kept.", advice)
-    value = _number(scope, node)
-    return Code(f"$round({value.text})", INT, may_fail=value.may_fail)
 
 
 def _numbers(scope: Scope, node: ast.Call) -> Code:
@@ -299,11 +305,11 @@ _WITH_NAMES: Final = ("sorted", "min", "max")
 _FUNCTIONS: Final[Mapping[str, Callable[[Scope, ast.Call], Code]]] = {
     "len": _len,
     "str": _str,
-    "int": _int,
+    "int": _of_number("($_v := {}; $_v < 0 ? $ceil($_v) : $floor($_v))", INT),
     "float": _float,
     "bool": _bool,
-    "abs": _abs,
-    "round": _round,
+    "abs": _of_number("$abs({})"),
+    "round": _of_number("$round({})", INT),
     "sum": _sum,
     "max": _extreme,
     "min": _extreme,

@@ -46,42 +46,25 @@ Method = Callable[[Code, Sequence[Code]], Code | None]
 """Returns the code of a call; None if the arguments do not suit."""
 
 
-def _risk(base: Code, arguments: Sequence[Code]) -> bool:
-    return any_risky([base, *arguments])
+def _alone(pattern: str) -> Method:
+    """Return the method of a string without arguments."""
 
-
-def _calls(function: str) -> Method:
     def call(base: Code, _: Sequence[Code]) -> Code:
-        return Code(f"{function}({base.text})", STR, may_fail=base.may_fail)
+        return Code(pattern.format(base.text), STR, may_fail=base.may_fail)
 
     return call
 
 
-def _replaces(pattern: str) -> Method:
-    def call(base: Code, _: Sequence[Code]) -> Code:
-        return Code(f"$replace({base.text}, {pattern}, '')", STR, may_fail=base.may_fail)
+def _compared(pattern: str) -> Method:
+    """Return the method that compares two strings, `$_v[0]` and `$_v[1]`."""
+
+    def call(base: Code, arguments: Sequence[Code]) -> Code | None:
+        if arguments[0].type != STR:
+            return None
+        text = f"($_v := [{base.text}, {arguments[0].text}]; {pattern})"
+        return Code(text, BOOL, may_fail=any_risky([base, *arguments]))
 
     return call
-
-
-def _startswith(base: Code, arguments: Sequence[Code]) -> Code | None:
-    if arguments[0].type != STR:
-        return None
-    text = (
-        f"($_v := [{base.text}, {arguments[0].text}]; $_v[1] = '' or"
-        " $contains($_v[0], $_v[1]) and $substringBefore($_v[0], $_v[1]) = '')"
-    )
-    return Code(text, BOOL, may_fail=_risk(base, arguments))
-
-
-def _endswith(base: Code, arguments: Sequence[Code]) -> Code | None:
-    if arguments[0].type != STR:
-        return None
-    text = (
-        f"($_v := [{base.text}, {arguments[0].text}]; $_n := $length($_v[0]) - $length($_v[1]); $_n >= 0 and"
-        " $join([$filter([$split($_v[0], '')], function($_x, $_i) { $_i >= $_n })]) = $_v[1])"
-    )
-    return Code(text, BOOL, may_fail=_risk(base, arguments))
 
 
 def _split(base: Code, arguments: Sequence[Code]) -> Code | None:
@@ -95,13 +78,13 @@ def _replace(base: Code, arguments: Sequence[Code]) -> Code | None:
     if not (old.is_constant and isinstance(old.constant, str) and old.constant) or new.type != STR:
         return None
     text = f"$replace({base.text}, {old.text}, {new.text})"
-    return Code(text, STR, may_fail=_risk(base, arguments))
+    return Code(text, STR, may_fail=any_risky([base, *arguments]))
 
 
 def _join(base: Code, arguments: Sequence[Code]) -> Code | None:
     if arguments[0].type != list_of(STR):
         return None
-    return Code(f"$join({arguments[0].text}, {base.text})", STR, may_fail=_risk(base, arguments))
+    return Code(f"$join({arguments[0].text}, {base.text})", STR, may_fail=any_risky([base, *arguments]))
 
 
 def _keys(base: Code, _: Sequence[Code]) -> Code:
@@ -126,7 +109,7 @@ def _get(base: Code, arguments: Sequence[Code]) -> Code | None:
     else:  # the other value is worked out before, as Python does
         text = f"($_v := [{element(other)}]; $_g := {held}; $exists($_g) ? $_g : $_v[0])"
     result = other.type if kind == NULL else join(kind, other.type) or ANY
-    return Code(text, result, ATOM, may_fail=_risk(base, arguments))
+    return Code(text, result, ATOM, may_fail=any_risky([base, *arguments]))
 
 
 def _type_under(kind: ValueType, key: Code) -> ValueType:
@@ -137,14 +120,19 @@ def _type_under(kind: ValueType, key: Code) -> ValueType:
     return kind.values
 
 
+_STARTS: Final = "$_v[1] = '' or $contains($_v[0], $_v[1]) and $substringBefore($_v[0], $_v[1]) = ''"
+_ENDS: Final = (
+    "$_n := $length($_v[0]) - $length($_v[1]); $_n >= 0 and"
+    " $join([$filter([$split($_v[0], '')], function($_x, $_i) { $_i >= $_n })]) = $_v[1]"
+)
 _STRING: Final[Mapping[tuple[str, int], Method]] = {
-    ("upper", 0): _calls("$uppercase"),
-    ("lower", 0): _calls("$lowercase"),
-    ("strip", 0): _replaces("/^\\s+|\\s+$/"),
-    ("lstrip", 0): _replaces("/^\\s+/"),
-    ("rstrip", 0): _replaces("/\\s+$/"),
-    ("startswith", 1): _startswith,
-    ("endswith", 1): _endswith,
+    ("upper", 0): _alone("$uppercase({})"),
+    ("lower", 0): _alone("$lowercase({})"),
+    ("strip", 0): _alone("$replace({}, /^\\s+|\\s+$/, '')"),
+    ("lstrip", 0): _alone("$replace({}, /^\\s+/, '')"),
+    ("rstrip", 0): _alone("$replace({}, /\\s+$/, '')"),
+    ("startswith", 1): _compared(_STARTS),
+    ("endswith", 1): _compared(_ENDS),
     ("split", 1): _split,
     ("replace", 2): _replace,
     ("join", 1): _join,

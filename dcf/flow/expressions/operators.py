@@ -19,7 +19,6 @@ from dcf.flow.jsonata_code import (
 from dcf.flow.refusals import IN_A_TASK, Refusal
 from dcf.flow.scope import Scope, reads
 from dcf.steps.value_types import ANY, BOOL, FLOAT, INT, STR, ValueType, join, list_of
-from dcf.values.records import replace
 
 _SIGNS: Final[Mapping[type[ast.operator], str]] = {
     ast.Add: "+",
@@ -188,8 +187,3 @@ def _in_list(member: Code, whole: Code) -> Code:
         f"($_w := {whole.text}; $_v := {member.text}; $reduce($_w, function($_f, $_x) {{ $_f or $_x = $_v }}, false))"
     )
     return Code(text, BOOL, may_fail=member.may_fail or whole.may_fail)
-
-
-def as_number(code: Code) -> Code:
-    """Return the value as a float; JSON does not tell it from an int."""
-    return replace(code, type=FLOAT)

@@ -1,7 +1,7 @@
 """Texts that show values: f-strings and `str`, as Python shows them or not at all."""
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from dcf.flow.jsonata_code import CONDITIONAL, PATH, SUM, Code, constant, defined
@@ -54,38 +54,16 @@ def shown(value: Code, node: ast.AST) -> Code:
     if value.type.optional:
         text = shown(Code("$_v", present(value.type)), node).within(CONDITIONAL)
         return Code(f"($_v := {value.text}; $_v = null ? 'None' : {text})", STR, may_fail=value.may_fail)
-    show = _SHOWN.get(value.type.kind)
-    if show is None:
-        message = f"The text of a {value.type} is Python's own notation."
-        raise Refusal(node, message, "Name the parts that shall be shown, or give the whole value to the step.")
-    return show(value, node)
+    pattern = _SHOWN.get(value.type.kind)
+    if pattern is None:
+        message, advice = _REFUSED.get(value.type.kind, _REFUSED["obj"])
+        raise Refusal(node, message, advice)
+    return value if pattern == "{}" else Code(pattern.format(value.text), STR, may_fail=value.may_fail)
 
 
-def _show_str(value: Code, _: ast.AST) -> Code:
-    return value
-
-
-def _show_int(value: Code, _: ast.AST) -> Code:
-    return Code(f"$string({value.text})", STR, may_fail=value.may_fail)
-
-
-def _show_bool(value: Code, _: ast.AST) -> Code:
-    return Code(f"({value.within(CONDITIONAL)} ? 'True' : 'False')", STR, may_fail=value.may_fail)
-
-
-def _refuse_float(_: Code, node: ast.AST) -> Code:
-    raise Refusal(node, "A float has another text in JSON (1 for 1.0).", "Say how many digits: f'{x:.2f}'.")
-
-
-def _refuse_anything(_: Code, node: ast.AST) -> Code:
-    advice = "Annotate it: x: str = ..."
-    raise Refusal(node, "The type of this value is not known, and its text depends on it.", advice)
-
-
-_SHOWN: Final[Mapping[str, Callable[[Code, ast.AST], Code]]] = {
-    "str": _show_str,
-    "int": _show_int,
-    "bool": _show_bool,
-    "float": _refuse_float,
-    "any": _refuse_anything,
+_SHOWN: Final[Mapping[str, str]] = {"str": "{}", "int": "$string({})", "bool": "(({}) ? 'True' : 'False')"}
+_REFUSED: Final[Mapping[str, tuple[str, str]]] = {
+    "float": ("A float has another text in JSON (1 for 1.0).", "Say how many digits: f'{x:.2f}'."),
+    "any": ("The type of this value is not known, and its text depends on it.", "Annotate it: x: str = ..."),
+    "obj": ("The text of a list or an object is Python's own notation.", "Name the parts that shall be shown."),
 }

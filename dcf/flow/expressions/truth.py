@@ -1,12 +1,12 @@
 """Conditions: what Python takes for true, which is not what JSONata takes for true; and what a test tells of names."""
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from dcf.flow.jsonata_code import AND, ATOM, COMPARISON, CONDITIONAL, OR, Code, defined
 from dcf.flow.scope import Environment, Scope, reads
-from dcf.steps.value_types import ANY, BOOL, ValueType, joined, present
+from dcf.steps.value_types import ANY, BOOL, joined, present
 from dcf.values.records import replace
 
 
@@ -25,63 +25,40 @@ def truth_of(code: Code) -> Code:
     value = defined(code)
     if value.type == BOOL:
         return value
-    text, level = _TRUTH[value.type.kind](value, value.type)
-    return Code(text, BOOL, level, may_fail=value.may_fail)
-
-
-def _of_bool(code: Code, _: ValueType) -> tuple[str, int]:
-    return f"{code.within(COMPARISON)} = true", COMPARISON
-
-
-def _of_null(_: Code, __: ValueType) -> tuple[str, int]:
-    return "false", ATOM
-
-
-def _of_str(code: Code, kind: ValueType) -> tuple[str, int]:
-    if kind.optional:
-        return f"$length({code.within(COMPARISON)} = null ? '' : {code.within(CONDITIONAL)}) > 0", COMPARISON
-    return f"{code.within(COMPARISON)} != ''", COMPARISON
-
-
-def _of_number(code: Code, kind: ValueType) -> tuple[str, int]:
-    if kind.optional:
-        return f"$not({code.within(COMPARISON)} in [0, null])", ATOM
-    return f"{code.within(COMPARISON)} != 0", COMPARISON
-
-
-def _of_list(code: Code, kind: ValueType) -> tuple[str, int]:
-    if kind.optional:
-        return f"($_v := {code.text}; $_v != null and $count($_v) > 0)", ATOM
-    return f"$count({code.text}) > 0", COMPARISON
-
-
-def _of_object(code: Code, kind: ValueType) -> tuple[str, int]:
+    kind = value.type
     if kind.by_dot:
-        return (f"{code.within(COMPARISON)} != null", COMPARISON) if kind.optional else ("true", ATOM)
-    if kind.optional:
-        return f"($_v := {code.text}; $_v != null and $count($keys($_v)) > 0)", ATOM
-    return f"$count($keys({code.text})) > 0", COMPARISON
+        text, level = ("{} != null", COMPARISON) if kind.optional else ("true", ATOM)
+    else:
+        text, level = (_TRUTH_OR_NONE if kind.optional else _TRUTH)[kind.kind]
+    return Code(text.format(value.within(COMPARISON)), BOOL, level, may_fail=value.may_fail)
 
 
-def _of_anything(code: Code, _: ValueType) -> tuple[str, int]:
-    text = (
-        f"($_v := {code.text}; $_t := $type($_v); $_t = 'array' ? $count($_v) > 0"
-        " : $_t = 'object' ? $count($keys($_v)) > 0 : $boolean($_v))"
-    )
-    return text, ATOM
-
-
-_TRUTH: Final[Mapping[str, Callable[[Code, ValueType], tuple[str, int]]]] = {
-    "bool": _of_bool,
-    "null": _of_null,
-    "str": _of_str,
-    "int": _of_number,
-    "float": _of_number,
-    "list": _of_list,
-    "dict": _of_object,
-    "obj": _of_object,
-    "any": _of_anything,
+_OF_MAPPING: Final = ("$count($keys({})) > 0", COMPARISON)
+_OF_MAPPING_OR_NONE: Final = ("($_v := {}; $_v != null and $count($keys($_v)) > 0)", ATOM)
+_OF_ANYTHING: Final = (
+    "($_v := {}; $_t := $type($_v); $_t = 'array' ? $count($_v) > 0"
+    " : $_t = 'object' ? $count($keys($_v)) > 0 : $boolean($_v))"
+)
+_TRUTH: Final[Mapping[str, tuple[str, int]]] = {
+    "null": ("false", ATOM),
+    "str": ("{} != ''", COMPARISON),
+    "int": ("{} != 0", COMPARISON),
+    "float": ("{} != 0", COMPARISON),
+    "list": ("$count({}) > 0", COMPARISON),
+    "dict": _OF_MAPPING,
+    "obj": _OF_MAPPING,
+    "any": (_OF_ANYTHING, ATOM),
 }
+_TRUTH_OR_NONE: Final[Mapping[str, tuple[str, int]]] = {
+    "bool": ("{} = true", COMPARISON),
+    "str": ("($_v := {}; $_v != null and $_v != '')", ATOM),
+    "int": ("$not({} in [0, null])", ATOM),
+    "float": ("$not({} in [0, null])", ATOM),
+    "list": ("($_v := {}; $_v != null and $count($_v) > 0)", ATOM),
+    "dict": _OF_MAPPING_OR_NONE,
+    "obj": _OF_MAPPING_OR_NONE,
+}
+"""The conditions by type, with the levels of their operators."""
 
 
 def all_or_any(scope: Scope, node: ast.BoolOp) -> Code:
@@ -140,18 +117,13 @@ def _value_of_either(scope: Scope, node: ast.BoolOp) -> Code:
 def _either(value: Code, other: Code, *, is_or: bool) -> Code:
     condition = truth_of(Code("$_v", value.type))
     kept = present(value.type) if is_or else value.type
-    kind = other.type if is_or and value.type.kind == "null" else _joined_or_any([kept, other.type])
+    kind = other.type if is_or and value.type.kind == "null" else joined([kept, other.type]) or ANY
     # The other value is written as a function before `$_v` is bound, since its own code may use that name.
     yes, no = ("$_v", "$_w()") if is_or else ("$_w()", "$_v")
     text = (
         f"($_w := function() {{ {other.text} }}; $_v := {value.text}; {condition.within(CONDITIONAL)} ? {yes} : {no})"
     )
     return Code(text, kind, may_fail=value.may_fail or other.may_fail)
-
-
-def _joined_or_any(kinds: Sequence[ValueType]) -> ValueType:
-    from_all = joined(kinds)
-    return ANY if from_all is None else from_all
 
 
 @reads(ast.IfExp)
@@ -163,4 +135,4 @@ def _conditional(scope: Scope, node: ast.IfExp) -> Code:
         no = defined(scope.value(node.orelse))
     text = f"{test.within(CONDITIONAL)} ? {yes.within(CONDITIONAL)} : {no.within(CONDITIONAL)}"
     may_fail = test.may_fail or yes.may_fail or no.may_fail
-    return Code(text, _joined_or_any([yes.type, no.type]), CONDITIONAL, may_fail=may_fail)
+    return Code(text, joined([yes.type, no.type]) or ANY, CONDITIONAL, may_fail=may_fail)

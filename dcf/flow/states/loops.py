@@ -8,7 +8,6 @@ from dcf.flow.expressions.truth import narrowed, truth
 from dcf.flow.jsonata_code import defined, expression, template
 from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Scope, writes
-from dcf.flow.states.cleanups import leave
 from dcf.flow.states.step_calls import add_each
 from dcf.flow.ways import Loop, Way, into
 from dcf.steps import vocabulary as steps
@@ -24,7 +23,7 @@ def _jump(scope: Scope, node: ast.Break | ast.Continue) -> None:
         advice = "A part that runs at the same time as others has no loop to leave; use return in a flow of its own."
         raise Refusal(node, "There is no loop around this in the same part.", advice)
     loop = scope.loops[-1]
-    leave(scope, loop.depth)
+    scope.leave(loop.depth)
     (loop.breaks if isinstance(node, ast.Break) else loop.continues).extend(scope.open)
     scope.leave_open([])
 

@@ -87,33 +87,20 @@ def inlined(scope: Scope, call: ast.Call, flow: Flow[..., Any]) -> StepState:
     return StepState(state=state, name=flow.name, type=body.type, result=f"{RESULT}[0]")
 
 
-@record(frozen=True, slots=True)
-class Branches:
-    """A Parallel that is not yet in a machine, and the type of what each branch returns."""
-
-    state: dict[str, Any]
-    types: tuple[ValueType, ...]
-
-
-def branches_of(scope: Scope, call: ast.Call) -> Branches:
-    """Write the branches of `parallel(...)`."""
+def parallel_state(scope: Scope, call: ast.Call) -> tuple[StepState, list[ValueType]]:
+    """Return the Parallel of `parallel(...)`, and the type of what each branch returns."""
     if not call.args or call.keywords:
         raise Refusal(call, "parallel() takes steps, one for each branch.", "Write parallel(fetch(a), fetch(b)).")
     scopes = [_branch(scope, branch) for branch in call.args]
     state = {"Type": "Parallel", "Branches": [inner.machine() for inner in scopes]}
-    return Branches(state, tuple(inner.result or ANY for inner in scopes))
+    kinds = [inner.result or ANY for inner in scopes]
+    return StepState(state=state, name="parallel", type=list_of(joined(kinds) or ANY)), kinds
 
 
 def _branch(scope: Scope, node: ast.expr) -> Scope:
     inner = scope.inner()
     inner.write(ast.copy_location(ast.Return(node), node))
     return inner
-
-
-def parallel_state(scope: Scope, call: ast.Call) -> StepState:
-    """Return the Parallel whose result is used as one list."""
-    branches = branches_of(scope, call)
-    return StepState(state=branches.state, name="parallel", type=list_of(joined(branches.types) or ANY))
 
 
 def map_state(

@@ -6,7 +6,6 @@ from typing import Any, Final
 from dcf.flow.jsonata_code import Code, any_risky, defined, listed, template
 from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Scope, writes
-from dcf.flow.states.cleanups import leave
 from dcf.flow.states.lists import refuse_second_name
 from dcf.flow.states.nested import NOTHING
 from dcf.flow.states.step_calls import (
@@ -175,13 +174,13 @@ def _return_value(scope: Scope, value: ast.expr, node: ast.stmt) -> None:
 def _return_through_finally(scope: Scope, node: ast.Return) -> None:
     """Work out the value first, then do what the finally clauses say, then return it."""
     if node.value is None:
-        leave(scope, 0)
+        scope.leave(0)
         return_nothing(scope, node)
         return
     name = scope.free_name(_RESULT_NAME)
     assign = ast.Assign([ast.copy_location(ast.Name(name, ast.Store()), node)], node.value)
     scope.write(ast.copy_location(assign, node))
-    leave(scope, 0)
+    scope.leave(0)
     if scope.open:
         cleanups, scope.cleanups = scope.cleanups, []
         _return_value(scope, ast.copy_location(ast.Name(name, ast.Load()), node), node)

@@ -6,11 +6,12 @@ from typing import Any
 from dcf.flow.jsonata_code import expression
 from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Scope
-from dcf.flow.states.nested import NOTHING, branches_of, inlined, map_state, parallel_state
+from dcf.flow.states.nested import NOTHING, inlined, map_state, parallel_state
 from dcf.flow.states.step_states import RESULT, StepState, state_of, task_state
 from dcf.steps import vocabulary as steps
 from dcf.steps.value_types import ANY, NULL, ValueType, fits, join
 from dcf.steps.vocabulary import Flow, Task
+from dcf.values.records import replace
 
 
 def add_step(scope: Scope, call: ast.Call, target: str | None = None, hint: ValueType | None = None) -> None:
@@ -54,7 +55,7 @@ def _step_state(scope: Scope, call: ast.Call) -> StepState:
     if isinstance(called, Flow):
         return inlined(scope, call, called)
     if called is steps.parallel:
-        return parallel_state(scope, call)
+        return parallel_state(scope, call)[0]
     step = state_of(scope, call)
     assert step is not None, "is_step() knows the calls that are steps"
     return step
@@ -120,12 +121,12 @@ def add_each(scope: Scope, node: ast.For) -> None:
 
 def add_branches(scope: Scope, call: ast.Call, names: list[str], node: ast.stmt) -> None:
     """Add a Parallel, and give each name the result of its branch."""
-    branches = branches_of(scope, call)
-    if len(branches.types) != len(names):
-        message = f"There are {len(branches.types)} branches for {len(names)} names."
+    parallel, kinds = parallel_state(scope, call)
+    if len(kinds) != len(names):
+        message = f"There are {len(kinds)} branches for {len(names)} names."
         raise Refusal(node, message, "Write one name for each branch.")
-    step = StepState(state=branches.state, name=" | ".join(names), type=ANY)
-    _add(scope, step, node)
-    kinds = enumerate(zip(names, branches.types, strict=True))
-    assigns = {scope.bind(name, kind, node): expression(f"{RESULT}[{at}]") for at, (name, kind) in kinds}
-    branches.state["Assign"] = assigns
+    _add(scope, replace(parallel, name=" | ".join(names)), node)
+    pairs = enumerate(zip(names, kinds, strict=True))
+    parallel.state["Assign"] = {
+        scope.bind(name, kind, node): expression(f"{RESULT}[{at}]") for at, (name, kind) in pairs
+    }

@@ -269,25 +269,15 @@ def _child_state(scope: Scope, call: ast.Call) -> StepState:
 
 
 def _sleep_state(scope: Scope, call: ast.Call) -> StepState:
-    node = first_argument(call, "seconds")
-    seconds = defined(scope.value(node))
-    if not seconds.type.is_number:
-        raise Refusal(call, f"sleep() takes seconds; this is {seconds.type}.", "Annotate it: x: int = ...")
-    scope.guard(seconds, node)
-    state = {"Type": "Wait", "Seconds": template(seconds)}
-    return StepState(state=state, name=f"sleep {ast.unparse(node)}", type=NULL, gives_value=False)
-
-
-def _sleep_until_state(scope: Scope, call: ast.Call) -> StepState:
-    node = first_argument(call, "a time")
+    node, is_until = first_argument(call, "a time"), short_name(call.func) == "sleep_until"
     time = defined(scope.value(node))
-    if time.type not in {STR, ANY}:
-        raise Refusal(
-            call, f"sleep_until() takes a time as text; this is {time.type}.", 'Write "2026-12-24T18:00:00Z".'
-        )
+    if not (time.type in {STR, ANY} if is_until else time.type.is_number):
+        kind, example = ("a time as text", '"2026-12-24T18:00:00Z"') if is_until else ("seconds", "sleep(30)")
+        raise Refusal(call, f"{short_name(call.func)}() takes {kind}; this is {time.type}.", f"Write {example}.")
     scope.guard(time, node)
-    state = {"Type": "Wait", "Timestamp": template(time)}
-    return StepState(state=state, name=f"sleep until {ast.unparse(node)}", type=NULL, gives_value=False)
+    state = {"Type": "Wait", "Timestamp" if is_until else "Seconds": template(time)}
+    name = f"sleep {'until ' if is_until else ''}{ast.unparse(node)}"
+    return StepState(state=state, name=name, type=NULL, gives_value=False)
 
 
 def state_of(scope: Scope, call: ast.Call) -> StepState | None:
@@ -299,6 +289,6 @@ def state_of(scope: Scope, call: ast.Call) -> StepState | None:
         (steps.signal, _signal_state),
         (steps.child, _child_state),
         (steps.sleep, _sleep_state),
-        (steps.sleep_until, _sleep_until_state),
+        (steps.sleep_until, _sleep_state),
     )
     return next((make(scope, call) for step, make in kinds if step is called), None)
