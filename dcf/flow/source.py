@@ -52,21 +52,31 @@ class Source:
 def source_of(function: Callable[..., Any]) -> Source:
     """Read the source of a function; raise InvalidFlow if there is none, or it is async."""
     file = inspect.getsourcefile(function) or "?"
-    lines = lines_of(file) or inspect.findsource(function)[0]  # those of a cell of a notebook
-    text = "\n".join(line.rstrip("\n") for line in lines)
-    first = function.__code__.co_firstlineno
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _is_written_at(node, function.__name__, first):
-            refusal = _unsuitable(node)
-            if isinstance(node, ast.AsyncFunctionDef) or refusal is not None:
-                refusal = refusal or Refusal(
-                    node, "A flow is a plain function.", "Write def; every step is waited for."
-                )
-                raise InvalidFlow([complaint_of(refusal, file, lines)])
-            names, hints = function.__globals__, _hints_of(function, node, file, lines)
-            return Source(function=function, tree=node, file=file, lines=lines, names=names, hints=hints)
-    refusal = Refusal(ast.Pass(), f"The source of {function.__name__}() was not found.", "Write the flow in a file.")
-    raise InvalidFlow([complaint_of(refusal, file, lines)])
+    lines = lines_of(file) or [line.rstrip("\n") for line in inspect.findsource(function)[0]]  # a cell of a notebook
+    try:
+        tree = _tree_of(function, lines)
+        hints = _hints_of(function, tree)
+    except Refusal as refusal:
+        raise InvalidFlow([complaint_of(refusal, file, lines)]) from None
+    return Source(function=function, tree=tree, file=file, lines=lines, names=function.__globals__, hints=hints)
+
+
+def _tree_of(function: Callable[..., Any], lines: Sequence[str]) -> ast.FunctionDef:
+    name, first = function.__name__, function.__code__.co_firstlineno
+    for node in ast.walk(ast.parse("\n".join(lines))):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name != name:
+            continue
+        if first not in {node.lineno, *(decorator.lineno for decorator in node.decorator_list)}:
+            continue
+        if isinstance(node, ast.AsyncFunctionDef):
+            raise Refusal(node, "A flow is a plain function.", "Write def; every step is waited for.")
+        rest = node.args.vararg or node.args.kwarg
+        if rest is not None:
+            raise Refusal(
+                rest, "A flow names its inputs; this parameter takes any.", "Write each input as a parameter."
+            )
+        return node
+    raise Refusal(ast.Pass(), f"The source of {name}() was not found.", "Write the flow in a file.")
 
 
 def lines_of(file: str) -> list[str]:
@@ -75,25 +85,12 @@ def lines_of(file: str) -> list[str]:
     return path.read_text("utf-8-sig").split("\n") if path.is_file() else []
 
 
-def _is_written_at(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str, line: int) -> bool:
-    return node.name == name and line in {node.lineno, *(decorator.lineno for decorator in node.decorator_list)}
-
-
-def _unsuitable(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Refusal | None:
-    rest = node.args.vararg or node.args.kwarg
-    if rest is not None:
-        return Refusal(rest, "A flow names its inputs; this parameter takes any.", "Write each input as a parameter.")
-    return None
-
-
-def _hints_of(
-    function: Callable[..., Any], node: ast.FunctionDef | ast.AsyncFunctionDef, file: str, lines: Sequence[str]
-) -> Mapping[str, Any]:
+def _hints_of(function: Callable[..., Any], tree: ast.FunctionDef) -> Mapping[str, Any]:
     try:
         return typing.get_type_hints(function)
     except Exception as error:  # noqa: BLE001 - whatever evaluating an author's annotation raises
-        refusal = Refusal(node, f"The annotations of {node.name}() cannot be read: {error}.", "Import what they name.")
-        raise InvalidFlow([complaint_of(refusal, file, lines)]) from None
+        message = f"The annotations of {tree.name}() cannot be read: {error}."
+        raise Refusal(tree, message, "Import what they name.") from None
 
 
 def short_name(node: ast.expr) -> str:

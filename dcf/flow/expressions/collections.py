@@ -9,6 +9,7 @@ from dcf.flow.jsonata_code import (
     AND,
     FUNCTIONS,
     PATH,
+    UNKNOWN,
     Code,
     any_risky,
     defined,
@@ -21,7 +22,7 @@ from dcf.flow.jsonata_code import (
 from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Scope, reads
 from dcf.steps.value_types import ANY, INT, STR, Field, ValueType, join, joined, list_of
-from dcf.values.records import record
+from dcf.values.records import record, replace
 
 _ANNOTATE_LIST: Final = "Annotate it: x: list[str] = ..."
 
@@ -50,22 +51,15 @@ def _spread(scope: Scope, item: ast.expr) -> Code:
 def _dict(scope: Scope, node: ast.Dict) -> Code:
     if any(key is None for key in node.keys):
         return _merged(scope, node)
-    pairs = [(key, scope.value(value)) for key, value in zip(node.keys, node.values, strict=True) if key is not None]
-    written = {key.value: code for key, code in pairs if isinstance(key, ast.Constant) and isinstance(key.value, str)}
-    if len({ast.unparse(key) for key, _ in pairs}) != len(pairs):
+    if len(set(map(ast.unparse, filter(None, node.keys)))) != len(node.keys):
         raise Refusal(node, "A key stands here twice.", "Leave one of them out.")
-    if len(written) == len(pairs):
-        return object_of(written)
+    pairs = [(_key(scope, key), scope.value(value)) for key, value in zip(node.keys, node.values, strict=True) if key]
+    if all(key.is_constant for key, _ in pairs):
+        return object_of({key.constant: value for key, value in pairs})
     # Two keys that turn out equal are an error of JSONata in one object, so each has an object of its own.
-    objects = [f"{{{_key(scope, key)}: {defined(code).text}}}" for key, code in pairs]
-    values = [code for _, code in pairs]
-    kind = ValueType("dict", joined([code.type for code in values]) or ANY)
-    may_fail = any_risky(values) or _keys_may_fail(scope, node)
-    return Code(f"$merge([{', '.join(objects)}])", kind, may_fail=may_fail)
-
-
-def _keys_may_fail(scope: Scope, node: ast.Dict) -> bool:
-    return any_risky([scope.value(key) for key in node.keys if key is not None])
+    objects = [f"{{{key.text}: {defined(value).text}}}" for key, value in pairs]
+    kind = ValueType("dict", joined([value.type for _, value in pairs]) or ANY)
+    return Code(f"$merge([{', '.join(objects)}])", kind, may_fail=any_risky([code for pair in pairs for code in pair]))
 
 
 def object_of(fields: Mapping[str, Code], kind: ValueType | None = None) -> Code:
@@ -77,27 +71,31 @@ def object_of(fields: Mapping[str, Code], kind: ValueType | None = None) -> Code
 
 
 def _merged(scope: Scope, node: ast.Dict) -> Code:
-    pieces: list[str] = []
+    pieces: list[Code] = []
     fields: dict[str, Field] = {}
-    values: list[Code] = []
     is_known = True
     for key, value in zip(node.keys, node.values, strict=True):
-        code = defined(scope.value(value))
-        values.append(code)
         if key is None:
-            if not code.type.is_mapping:
-                raise Refusal(value, f"** spreads a dict; this is {code.type}.", "Annotate it with a TypedDict.")
-            pieces.append(code.text)
-            is_known = is_known and code.type.kind == "obj"
-            fields.update({field.name: _over(fields.get(field.name), field) for field in code.type.fields})
-            continue
-        pieces.append(f"{{{_key(scope, key)}: {code.text}}}")
-        if isinstance(key, ast.Constant) and isinstance(key.value, str):
-            fields[key.value] = Field(key.value, code.type)
+            piece = defined(scope.value(value))
+            if not piece.type.is_mapping:
+                raise Refusal(value, f"** spreads a dict; this is {piece.type}.", "Annotate it with a TypedDict.")
         else:
-            is_known = False
-    kind = ValueType("obj", None, tuple(fields.values())) if is_known else ValueType("dict", _any_value(values, node))
-    return Code(f"$merge([{', '.join(pieces)}])", kind, may_fail=any_risky(values))
+            name = _key(scope, key)
+            piece = _pair(name, defined(scope.value(value)))
+        pieces.append(piece)
+        is_known = is_known and piece.type.kind == "obj"
+        fields.update({field.name: _over(fields.get(field.name), field) for field in piece.type.fields})
+    values = ValueType("dict", joined([piece.type.values for piece in pieces]) or ANY)
+    kind = ValueType("obj", None, tuple(fields.values())) if is_known else values
+    return Code(f"$merge([{', '.join(piece.text for piece in pieces)}])", kind, may_fail=any_risky(pieces))
+
+
+def _pair(name: Code, value: Code) -> Code:
+    """Return an object of one field."""
+    if name.is_constant:
+        return object_of({name.constant: value})
+    may_fail = name.may_fail or value.may_fail
+    return Code(f"{{{name.text}: {value.text}}}", ValueType("dict", value.type), may_fail=may_fail)
 
 
 def _over(before: Field | None, field: Field) -> Field:
@@ -107,16 +105,11 @@ def _over(before: Field | None, field: Field) -> Field:
     return Field(field.name, join(before.type, field.type) or ANY, always=before.always)
 
 
-def _any_value(values: list[Code], node: ast.Dict) -> ValueType:
-    kinds = [code.type.values if key is None else code.type for key, code in zip(node.keys, values, strict=True)]
-    return joined(kinds) or ANY
-
-
-def _key(scope: Scope, node: ast.expr) -> str:
+def _key(scope: Scope, node: ast.expr) -> Code:
     key = defined(scope.value(node))
     if key.type != STR:
         raise Refusal(node, f"A key in JSON is a string, not {key.type}.", "Write str(...) around it.")
-    return key.text
+    return key
 
 
 @record(frozen=True, slots=True)
@@ -216,7 +209,7 @@ def _comprehension(scope: Scope, node: ast.ListComp | ast.GeneratorExp) -> Code:
     with scope.frame(items.names):
         condition = _condition(scope, comprehension)
         each = defined(scope.value(node.elt))
-    may_fail = items.code.may_fail or each.may_fail or (condition is not None and condition.may_fail)
+    may_fail = any_risky([items.code, each, *([] if condition is None else [condition])])
     text = _listed_by(items, each, condition)
     return Code(text, list_of(each.type), may_fail=may_fail)
 
@@ -239,10 +232,9 @@ def _dict_comprehension(scope: Scope, node: ast.DictComp) -> Code:
     with scope.frame(items.names):
         condition = _condition(scope, comprehension)
         key, value = _key(scope, node.key), defined(scope.value(node.value))
-        key_may_fail = any_risky([scope.value(node.key)])
-    pair = Code(f"{{{key}: {value.text}}}", ValueType("dict", value.type))
+    pair = replace(_pair(key, value), type=ValueType("dict", value.type), constant=UNKNOWN)
     text = gathered(items.code.text, items.parameter, pair, None if condition is None else condition.text)
-    may_fail = items.code.may_fail or value.may_fail or key_may_fail or (condition is not None and condition.may_fail)
+    may_fail = any_risky([items.code, key, value, *([] if condition is None else [condition])])
     return Code(f"$merge({text})", ValueType("dict", value.type), may_fail=may_fail)
 
 
