@@ -1,43 +1,16 @@
 """A piece of JSONata with what is known of its value, and the bridges over what JSONata does otherwise than Python."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from dcf.asl.jsonata.writing import ATOM, PATH, PRODUCT, STEP, expression, literal, quoted, reads_as_expression
 from dcf.steps.value_types import ANY, STR, Field, ValueType, joined, list_of, type_of
 from dcf.values.records import record, replace
 
 UNKNOWN: Final[Any] = object()
 """Stands where no constant and no template is known; None is a value."""
 
-ATOM: Final = 100
-PATH: Final = 90
-INDEX: Final = 80
-STEP: Final = 75
-PRODUCT: Final = 60
-SUM: Final = 50
-COMPARISON: Final = 40
-AND: Final = 30
-OR: Final = 25
-CONDITIONAL: Final = 20
-"""How strongly the operators of JSONata bind."""
-
-FUNCTIONS: Final = frozenset(
-    {
-        *("states", "sum", "count", "max", "min", "average", "string", "length", "substring", "substringBefore"),
-        *("substringAfter", "uppercase", "lowercase", "trim", "pad", "contains", "split", "join", "match"),
-        *("replace", "number", "abs", "floor", "ceil", "round", "power", "sqrt", "random", "formatNumber"),
-        *("formatBase", "formatInteger", "parseInteger", "boolean", "not", "exists", "map", "zip", "filter"),
-        *("single", "reduce", "sift", "keys", "lookup", "append", "merge", "reverse", "each", "error", "assert"),
-        *("type", "sort", "shuffle", "distinct", "base64encode", "base64decode", "encodeUrl", "encodeUrlComponent"),
-        *("decodeUrl", "decodeUrlComponent", "now", "millis", "toMillis", "fromMillis", "eval", "clone"),
-        *("partition", "range", "hash", "parse", "uuid", "spread"),
-    }
-)
-"""Names that are functions of JSONata: a variable of this name would hide one."""
-
 _WORDS: Final = ("and", "or", "in", "true", "false", "null")
-_OPEN, _CLOSE = "{%", "%}"
 
 
 @record(frozen=True, slots=True)
@@ -74,22 +47,6 @@ class Code:
         return self.may_fail or not self.sure
 
 
-def quoted(text: str) -> str:
-    """Return a string of JSONata; what would end an expression of ASL is escaped."""
-    return json.dumps(text, ensure_ascii=False).replace(_CLOSE, "%\\u007d").replace(_OPEN, "{\\u0025")
-
-
-def literal(value: Any) -> str:
-    """Return a JSON value written in JSONata."""
-    if isinstance(value, str):
-        return quoted(value)
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{quoted(key)}: {literal(part)}" for key, part in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(literal, value)) + "]"
-    return json.dumps(value)
-
-
 def constant(value: Any) -> Code:
     """Return the code of a JSON value that is known now."""
     text = literal(value)
@@ -103,15 +60,6 @@ def _type_of_value(value: Any) -> ValueType:
     if isinstance(value, dict):
         return ValueType("obj", None, tuple(Field(key, _type_of_value(part)) for key, part in value.items()))
     return type_of(type(value))
-
-
-def is_json(value: Any) -> bool:
-    """Return True for a Python value that JSON has too."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return True
-    if isinstance(value, list | tuple):
-        return all(map(is_json, value))
-    return isinstance(value, dict) and all(isinstance(key, str) and is_json(part) for key, part in value.items())
 
 
 def defined(code: Code) -> Code:
@@ -171,24 +119,11 @@ def keys_of(base: Code) -> Code:
 
 def template(code: Code) -> Any:
     """Return what a field of a state holds for this code."""
-    if code.is_constant and not _reads_as_expression(code.constant):
+    if code.is_constant and not reads_as_expression(code.constant):
         return code.constant
     if code.template is not UNKNOWN and not code.is_constant:
         return code.template
     return expression(code.text)
-
-
-def expression(text: str) -> str:
-    """Return JSONata as a field of a state holds it."""
-    return f"{_OPEN} {text} {_CLOSE}"
-
-
-def _reads_as_expression(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(map(_reads_as_expression, value.values()))
-    if isinstance(value, list):
-        return any(map(_reads_as_expression, value))
-    return isinstance(value, str) and value.strip().startswith(_OPEN)
 
 
 def any_risky(codes: Iterable[Code]) -> bool:

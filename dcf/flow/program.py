@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dcf.flow.jsonata_code import FUNCTIONS
+from dcf.asl.jsonata.writing import FUNCTIONS
 from dcf.flow.refusals import Complaint, Refusal, complaint_of
 from dcf.flow.source import Source
 from dcf.steps.vocabulary import Task
@@ -36,11 +36,6 @@ class Program:
     active: list[Callable[..., Any]] = field(default_factory=list)
     scopes: int = 0
     _variables: dict[str, tuple[int, str]] = field(default_factory=dict)
-
-    def next_scope(self) -> int:
-        """Return the number of a new scope."""
-        self.scopes += 1
-        return self.scopes
 
     def state_name(self, wanted: str, node: ast.AST, source: Source) -> str:
         """Return a name that no other state has, and remember its place."""

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar
 
-from dcf.flow.jsonata_code import UNKNOWN, Code, expression, literal, template
+from dcf.asl.jsonata.writing import expression, literal
+from dcf.flow.jsonata_code import UNKNOWN, Code, template
 from dcf.flow.program import Program
 from dcf.flow.refusals import IN_A_TASK, Refusal
 from dcf.flow.source import Source
@@ -31,31 +32,23 @@ _OF_EXPRESSIONS: Final = frozenset(
 )
 """Names of the errors that a Python expression may raise."""
 
-Reader = TypeVar("Reader", bound=Callable[..., Code])
-Writer = TypeVar("Writer", bound=Callable[..., None])
+_LONGEST: Final = 32_000
+"""Characters that Step Functions takes as one expression."""
+
+Syntax = TypeVar("Syntax", bound=Callable[..., Any])
 
 _READERS: dict[type[ast.expr], Callable[..., Code]] = {}
 _WRITERS: dict[type[ast.stmt], Callable[..., None]] = {}
 
 
-def reads(*kinds: type[ast.expr]) -> Callable[[Reader], Reader]:
+def reads(*kinds: type[ast.expr]) -> Callable[[Syntax], Syntax]:
     """Register the function that reads expressions of these kinds."""
-
-    def register(reader: Reader) -> Reader:
-        _READERS.update(dict.fromkeys(kinds, reader))
-        return reader
-
-    return register
+    return lambda reader: _READERS.update(dict.fromkeys(kinds, reader)) or reader
 
 
-def writes(*kinds: type[ast.stmt]) -> Callable[[Writer], Writer]:
+def writes(*kinds: type[ast.stmt]) -> Callable[[Syntax], Syntax]:
     """Register the function that writes statements of these kinds."""
-
-    def register(writer: Writer) -> Writer:
-        _WRITERS.update(dict.fromkeys(kinds, writer))
-        return writer
-
-    return register
+    return lambda writer: _WRITERS.update(dict.fromkeys(kinds, writer)) or writer
 
 
 @dataclass(slots=True, eq=False)
@@ -90,7 +83,8 @@ class Scope:
     returns: ValueType | None = None
 
     def __post_init__(self) -> None:
-        self.number = self.program.next_scope()
+        self.program.scopes += 1
+        self.number = self.program.scopes
         self.open = [self._begin]
 
     def _begin(self, name: str) -> None:
@@ -227,6 +221,8 @@ class Scope:
 
     def guard(self, code: Code, node: ast.AST) -> None:
         """Refuse an expression that may fail where an except would see it in Python: only steps are caught."""
+        if len(code.text) > _LONGEST:
+            raise Refusal(node, f"This expression becomes more than {_LONGEST} characters.", "Divide it into several.")
         if code.is_risky and any(_OF_EXPRESSIONS.intersection(handler.errors) for handler in self._around()):
             message = (
                 "This expression may fail (a missing key or place, a division), and the except or finally around it"
@@ -253,7 +249,7 @@ class Scope:
         """Return the code of an expression."""
         reader = _READERS.get(type(node))
         if reader is None:
-            raise Refusal(node, f"{_word(node)} cannot be part of a flow.", IN_A_TASK)
+            raise Refusal(node, f"{type(node).__name__} cannot be part of a flow.", IN_A_TASK)
         code = reader(self, node)
         self.is_late = self.is_late or code.is_risky
         return code if code.sure or code.missing else replace(code, missing=f"{ast.unparse(node)[:100]} has no value")
@@ -263,7 +259,7 @@ class Scope:
         self.is_late = False
         writer = _WRITERS.get(type(node))
         if writer is None:
-            raise Refusal(node, f"{_word(node)} cannot be part of a flow.", IN_A_TASK)
+            raise Refusal(node, f"{type(node).__name__} cannot be part of a flow.", IN_A_TASK)
         writer(self, node)
 
     def body(self, statements: list[ast.stmt]) -> None:
@@ -362,10 +358,6 @@ def _nowhere(_: str) -> None:
 
 def _mentions(value: Any, variable: str) -> bool:
     return re.search(rf"\${re.escape(variable)}\b", literal(value)) is not None
-
-
-def _word(node: ast.AST) -> str:
-    return {"Yield": "yield", "YieldFrom": "yield from"}.get(type(node).__name__, type(node).__name__)
 
 
 def targets(statements: list[ast.stmt]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from dcf.flow.jsonata_code import expression
+from dcf.asl.jsonata.writing import expression
 from dcf.values.json_text import Json
 
 Way: TypeAlias = Callable[[str], None]

@@ -5,18 +5,8 @@ import enum
 import json
 from typing import Any, Final
 
-from dcf.flow.jsonata_code import (
-    INDEX,
-    PATH,
-    UNKNOWN,
-    Code,
-    constant,
-    defined,
-    gathered,
-    is_json,
-    lookup,
-    place,
-)
+from dcf.asl.jsonata.writing import INDEX, PATH, is_json
+from dcf.flow.jsonata_code import UNKNOWN, Code, constant, defined, gathered, lookup, place
 from dcf.flow.refusals import IN_A_TASK, Refusal
 from dcf.flow.scope import Scope, reads
 from dcf.steps.suggestions import near

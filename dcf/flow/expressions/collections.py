@@ -4,21 +4,9 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from dcf.asl.jsonata.writing import AND, FUNCTIONS, PATH, quoted
 from dcf.flow.expressions.truth import truth
-from dcf.flow.jsonata_code import (
-    AND,
-    FUNCTIONS,
-    PATH,
-    UNKNOWN,
-    Code,
-    any_risky,
-    defined,
-    gathered,
-    keys_of,
-    listed,
-    quoted,
-    template,
-)
+from dcf.flow.jsonata_code import UNKNOWN, Code, any_risky, defined, gathered, keys_of, listed, template
 from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Scope, reads
 from dcf.steps.value_types import ANY, INT, STR, Field, ValueType, join, joined, list_of

@@ -6,21 +6,12 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from dcf.asl.jsonata.writing import AND, PATH, SUM
 from dcf.flow.expressions.collections import object_of
 from dcf.flow.expressions.methods import method_call
 from dcf.flow.expressions.texts import shown
 from dcf.flow.expressions.truth import truth, truth_of
-from dcf.flow.jsonata_code import (
-    AND,
-    PATH,
-    SUM,
-    UNKNOWN,
-    Code,
-    constant,
-    defined,
-    keys_of,
-    listed,
-)
+from dcf.flow.jsonata_code import UNKNOWN, Code, constant, defined, keys_of, listed
 from dcf.flow.refusals import IN_A_TASK, Refusal
 from dcf.flow.scope import Scope, reads
 from dcf.flow.source import short_name

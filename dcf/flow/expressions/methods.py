@@ -4,7 +4,8 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from dcf.flow.jsonata_code import ATOM, PATH, Code, any_risky, constant, defined, element, gathered, keys_of
+from dcf.asl.jsonata.writing import ATOM, PATH
+from dcf.flow.jsonata_code import Code, any_risky, constant, defined, element, gathered, keys_of
 from dcf.flow.refusals import IN_A_TASK, Refusal
 from dcf.flow.scope import Scope
 from dcf.steps.suggestions import near

@@ -4,18 +4,9 @@ import ast
 from collections.abc import Mapping
 from typing import Final
 
+from dcf.asl.jsonata.writing import AND, ATOM, COMPARISON, PRODUCT, STEP, SUM
 from dcf.flow.expressions.truth import truth
-from dcf.flow.jsonata_code import (
-    AND,
-    ATOM,
-    COMPARISON,
-    PRODUCT,
-    STEP,
-    SUM,
-    Code,
-    constant,
-    defined,
-)
+from dcf.flow.jsonata_code import Code, constant, defined
 from dcf.flow.refusals import IN_A_TASK, Refusal
 from dcf.flow.scope import Scope, reads
 from dcf.steps.value_types import ANY, BOOL, FLOAT, INT, STR, ValueType, join, list_of

@@ -4,7 +4,8 @@ import ast
 from collections.abc import Mapping
 from typing import Final
 
-from dcf.flow.jsonata_code import CONDITIONAL, PATH, SUM, Code, constant, defined
+from dcf.asl.jsonata.writing import CONDITIONAL, PATH, SUM
+from dcf.flow.jsonata_code import Code, constant, defined
 from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Scope, reads
 from dcf.steps.value_types import STR, present

@@ -4,7 +4,8 @@ import ast
 from collections.abc import Mapping
 from typing import Final
 
-from dcf.flow.jsonata_code import AND, ATOM, COMPARISON, CONDITIONAL, OR, Code, defined
+from dcf.asl.jsonata.writing import AND, ATOM, COMPARISON, CONDITIONAL, OR
+from dcf.flow.jsonata_code import Code, defined
 from dcf.flow.scope import Environment, Scope, reads
 from dcf.steps.value_types import ANY, BOOL, joined, present
 from dcf.values.records import replace

@@ -3,7 +3,8 @@
 import ast
 from typing import Any, Final
 
-from dcf.flow.jsonata_code import Code, constant, defined, expression, literal, template
+from dcf.asl.jsonata.writing import expression, literal
+from dcf.flow.jsonata_code import Code, constant, defined, template
 from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Environment, Scope, writes
 from dcf.flow.source import short_name

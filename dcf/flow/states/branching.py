@@ -4,8 +4,9 @@ import ast
 from collections.abc import Sequence
 from typing import Any, Final
 
+from dcf.asl.jsonata.writing import COMPARISON, OR, expression
 from dcf.flow.expressions.truth import narrowed, truth
-from dcf.flow.jsonata_code import COMPARISON, OR, Code, constant, defined, expression
+from dcf.flow.jsonata_code import Code, constant, defined
 from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Environment, Scope, writes
 from dcf.flow.ways import into

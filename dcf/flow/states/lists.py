@@ -10,15 +10,7 @@ from dcf.flow.scope import Scope
 _COPYING: Final = (len, sum, sorted, list, reversed, any, all, max, min, str)
 _NEW: Final = (sorted, list)
 _KEEPING: Final = (
-    ast.Assign,
-    ast.AnnAssign,
-    ast.List,
-    ast.Tuple,
-    ast.Dict,
-    ast.IfExp,
-    ast.BoolOp,
-    ast.keyword,
-    ast.ListComp,
+    *(ast.Assign, ast.AnnAssign, ast.List, ast.Tuple, ast.Dict, ast.IfExp, ast.BoolOp, ast.keyword, ast.ListComp),
 )
 """Syntax that may keep the list itself in another value, or under another name."""
 

@@ -3,9 +3,10 @@
 import ast
 from typing import Any, Final
 
+from dcf.asl.jsonata.writing import expression
 from dcf.flow.expressions.collections import items_of
 from dcf.flow.expressions.truth import narrowed, truth
-from dcf.flow.jsonata_code import defined, expression, template
+from dcf.flow.jsonata_code import defined, template
 from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Scope, writes
 from dcf.flow.states.step_calls import add_each

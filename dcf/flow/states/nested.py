@@ -6,8 +6,9 @@ import typing
 from collections.abc import Mapping
 from typing import Any, Final
 
+from dcf.asl.jsonata.writing import CONDITIONAL, PATH, expression, literal
 from dcf.flow.expressions.collections import items_of
-from dcf.flow.jsonata_code import CONDITIONAL, PATH, Code, expression, literal, template
+from dcf.flow.jsonata_code import Code, template
 from dcf.flow.program import Program
 from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Scope, targets

@@ -3,7 +3,7 @@
 import ast
 from typing import Any
 
-from dcf.flow.jsonata_code import expression
+from dcf.asl.jsonata.writing import expression
 from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Scope
 from dcf.flow.states.nested import NOTHING, inlined, map_state, parallel_state
