@@ -1,7 +1,8 @@
 """dcf: a choreography control plane for AI agents on Redis.
 
-What programs use is here, and on one page in docs/python.md: `connect` and `connect_async` open a client, `task`
-registers a function, `validate` and `simulate` work on a workflow alone. Each is imported on first use.
+What programs use is here, and on one page in docs/python.md: `flow` and `task` make a workflow of functions, and
+docs/flows.md has the calls that stand in one. `connect` and `connect_async` open a client, `validate` and `simulate`
+work on a workflow alone. Each is imported on first use.
 """
 
 from importlib import import_module
@@ -11,27 +12,97 @@ from dcf.version import __version__
 
 if TYPE_CHECKING:
     from dcf.client import AsyncClient, Client, Serving, connect, connect_async
+    from dcf.steps.vocabulary import (
+        Answer,
+        GateFailed,
+        NotRunning,
+        Rejected,
+        Retry,
+        StateTimeout,
+        StepFailed,
+        agent,
+        child,
+        each,
+        flow,
+        gate,
+        human,
+        jsonata,
+        parallel,
+        run_id,
+        signal,
+        sleep,
+        sleep_until,
+        token,
+        use,
+    )
     from dcf.worker import TaskFailed, task
     from dcf.worker.context import TaskCancelled, TaskContext
     from dcf.workflows.simulation import simulate
     from dcf.workflows.validation import validate
 
 __all__ = [
+    "Answer",
     "AsyncClient",
     "Client",
+    "GateFailed",
+    "NotRunning",
+    "Rejected",
+    "Retry",
     "Serving",
+    "StateTimeout",
+    "StepFailed",
     "TaskCancelled",
     "TaskContext",
     "TaskFailed",
     "__version__",
+    "agent",
+    "child",
     "connect",
     "connect_async",
+    "each",
+    "flow",
+    "gate",
+    "human",
+    "jsonata",
+    "parallel",
+    "run_id",
+    "signal",
     "simulate",
+    "sleep",
+    "sleep_until",
     "task",
+    "token",
+    "use",
     "validate",
 ]
 
 _PLACES = {
+    **dict.fromkeys(
+        (
+            "Answer",
+            "GateFailed",
+            "NotRunning",
+            "Rejected",
+            "Retry",
+            "StateTimeout",
+            "StepFailed",
+            "agent",
+            "child",
+            "each",
+            "flow",
+            "gate",
+            "human",
+            "jsonata",
+            "parallel",
+            "run_id",
+            "signal",
+            "sleep",
+            "sleep_until",
+            "token",
+            "use",
+        ),
+        "dcf.steps.vocabulary",
+    ),
     "AsyncClient": "dcf.client",
     "Client": "dcf.client",
     "Serving": "dcf.client",

@@ -21,12 +21,16 @@ from typing import Any, Final
 from dcf.asl.machine import Task, every_state
 from dcf.asl.syntax.parsing import parse_machine
 from dcf.core.definitions.context import context_of
+from dcf.core.definitions.forms import as_workflow
 from dcf.errors import InvalidArgument
+from dcf.steps.arguments import checked_input
+from dcf.steps.vocabulary import Flow
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, load
 from dcf.values.records import record
 from dcf.worker.calls import TaskCall, Work
 from dcf.worker.context import TaskContext, idempotency_key_of
+from dcf.worker.flow_functions import functions_of
 from dcf.worker.functions import TaskFunction, TaskPlan, plan_of
 from dcf.worker.registry import FUNCTIONS
 from dcf.worker.results import Result, mismatched
@@ -125,7 +129,7 @@ class Story:
 
 
 def run(
-    workflow: Json,
+    workflow: Any,
     run_input: Json = None,
     functions: Mapping[str, TaskFunction] | None = None,
     *,
@@ -136,10 +140,10 @@ def run(
 ) -> Story:
     """Run a workflow to its end and return its story.
 
-    `workflow` is a document, its JSON text, or the path of its file. `functions` are by state; default: all that are
-    registered with `@task`. `answers` are by state too and stand in for functions, and for what no function does. An
-    answer is one of these: the output of the Task, an exception (it is raised), a function, `After(seconds, answer)`,
-    `NEVER`. As in a run, an output must match its Task's OutputSchema.
+    `workflow` is a flow, a document, its JSON text, or the path of its file. `functions` are by state; default: those
+    of the flow, or all that are registered with `@task("Name")`. `answers` are by state too and stand in for functions,
+    and for what no function does. An answer is one of these: the output of the Task, an exception (it is raised), a
+    function, `After(seconds, answer)`, `NEVER`. As in a run, an output must match its Task's OutputSchema.
 
     Of a Task that waits for something outside, the answer is what comes, and the rules of a run make the output of it:
     of a person `{"choice", "comment", "answer", "answered_by", "group"}`, of a signal its payload, of a callback its
@@ -149,12 +153,12 @@ def run(
     Raises InvalidDefinition for a workflow with problems, and InvalidArgument for a Task without an answer, or an
     answer that a run would refuse.
     """
-    document = Path(workflow).read_text("utf-8") if isinstance(workflow, Path) else workflow
-    document = load(document) if isinstance(document, str) else document
-    machine = document.get("asl", document) if isinstance(document, dict) else document
+    document, own, run_input = _read(workflow, run_input)
+    machine = as_workflow(document).get("asl") if isinstance(document, dict) else document
     _check_names(machine, [*(functions or {}), *(answers or {})])
     sent = tuple(signals)
-    cast = _Cast(workflow_id, FUNCTIONS if functions is None else functions, answers or {}, is_signalled=bool(sent))
+    own = own if functions is None else {**(own if isinstance(workflow, Flow) else {}), **functions}
+    cast = _Cast(workflow_id, own, answers or {}, is_signalled=bool(sent))
     name = document.get("workflow_name", "test") if isinstance(document, dict) else "test"
     context = context_of(workflow_id, str(name), run_input, _BEGAN, secret=workflow_id)
     played = play(machine, run_input, cast.answer, context=context, files=files, signals=sent, hand_out=cast.hand_out)
@@ -171,6 +175,21 @@ def run(
         log=tuple(cast.lines),
         events=events,
     )
+
+
+def _read(workflow: Any, run_input: Json) -> tuple[Json, Mapping[str, TaskFunction], Json]:
+    """Return the document of what is given as a workflow, the functions that belong to it, and its input."""
+    if isinstance(workflow, Flow):
+        from dcf.flow.compiling import compile_flow  # noqa: PLC0415 - for flows only
+
+        compiled = compile_flow(workflow)
+        return (
+            compiled.document,
+            functions_of(compiled),
+            checked_input(workflow, {} if run_input is None else run_input),
+        )
+    document = workflow.read_text("utf-8") if isinstance(workflow, Path) else workflow
+    return load(document) if isinstance(document, str) else document, FUNCTIONS, run_input
 
 
 def context(state: str = "Test", *, workflow_id: str = RUN_ID, attempt: int = 1, visit: int = 0) -> TaskContext:

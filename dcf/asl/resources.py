@@ -6,12 +6,15 @@ Every other module asks here and never looks at the text of a Resource itself. P
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
-from dcf.values.records import record
+from dcf.values.records import record, replace
 
 Kind: TypeAlias = Literal["work", "callback", "human", "signal", "child"]
 
 FOR_CALLBACK: Final = ".waitForTaskToken"
 CALLBACK: Final = f"dcf:callback{FOR_CALLBACK}"
+FUNCTION: Final = "dcf:task:"
+"""Begins the Resource of a Task for a Python function: its module and name follow. An agent takes the lease."""
+
 HUMAN: Final = "dcf:human"
 SIGNAL: Final = "dcf:signal"
 CHILD: Final = "arn:aws:states:::states:startExecution"
@@ -29,7 +32,7 @@ class Resource:
 
     `is_worked`: an agent takes a lease first. `waits_as` is the type that the state's document has while it waits; None
     if it never does. `gets_token`: the context object has a task token. `suffix` is that of a child run: "", ".sync",
-    ".sync:2" or ".waitForTaskToken".
+    ".sync:2" or ".waitForTaskToken". `function` is the module and name of the function that is meant, if it says so.
     """
 
     kind: Kind
@@ -37,6 +40,7 @@ class Resource:
     waits_as: str | None
     gets_token: bool
     suffix: str = ""
+    function: str | None = None
 
 
 WORK: Final = Resource(kind="work", is_worked=True, waits_as=None, gets_token=False)
@@ -55,11 +59,18 @@ def read_resource(text: str | None) -> Resource:
     suffix = text.removeprefix(CHILD)
     if text.startswith(CHILD) and suffix in _SUFFIXES:
         return _outside("child", suffix=suffix)
+    function = text.removeprefix(FUNCTION).removesuffix(FOR_CALLBACK) if text.startswith(FUNCTION) else None
     if text.endswith(FOR_CALLBACK):
-        return _outside("callback", is_worked=text != CALLBACK, suffix=FOR_CALLBACK)
-    return WORK
+        return _outside("callback", is_worked=text != CALLBACK, suffix=FOR_CALLBACK, function=function)
+    return WORK if function is None else replace(WORK, function=function)
 
 
-def _outside(kind: Kind, *, is_worked: bool = False, suffix: str = "") -> Resource:
-    gets_token = suffix == FOR_CALLBACK
-    return Resource(kind=kind, is_worked=is_worked, waits_as=_WAITS_AS[kind], gets_token=gets_token, suffix=suffix)
+def _outside(kind: Kind, *, is_worked: bool = False, suffix: str = "", function: str | None = None) -> Resource:
+    return Resource(
+        kind=kind,
+        is_worked=is_worked,
+        waits_as=_WAITS_AS[kind],
+        gets_token=suffix == FOR_CALLBACK,
+        suffix=suffix,
+        function=function,
+    )

@@ -37,6 +37,10 @@ AllowActions: TypeAlias = Annotated[
 RunArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).", autocompletion=complete_run)
 ]
+ValuesArgument: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[NAME=VALUE]...", help="Input of a flow: NAME=VALUE, or NAME=@FILE.", show_default=False),
+]
 OptionalRun: TypeAlias = Annotated[
     str | None,
     typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).", autocompletion=complete_run),

@@ -215,6 +215,12 @@ _TABLE: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
                 " left."
             ),
         },
+        "commands.compiling": {
+            "compile": (
+                "Print the workflow document that a flow becomes: Amazon States Language with JSONata, complete without"
+                " the file."
+            ),
+        },
         "reading.graphs": {
             "graph": "Draw a workflow, or a run with how its states stand: as text, as a Mermaid flowchart or as SVG.",
         },

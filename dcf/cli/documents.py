@@ -11,9 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from dcf.cli.flow_files import is_flow, read_flow
 from dcf.data import find_file
 from dcf.errors import InvalidArgument, InvalidDefinition, TooLarge
-from dcf.values.json_text import MAX_BYTES, Json, parse, parse_workflow
+from dcf.values.json_text import MAX_BYTES, Json, dump, parse, parse_workflow
 
 if TYPE_CHECKING:
     from dcf.cli.positions import Position
@@ -56,9 +57,16 @@ def read_text(file: Path, max_bytes: int = MAX_WORKFLOW) -> tuple[Path, str]:
         raise InvalidArgument(f"{file} cannot be read as UTF-8 text.", "Check the file.") from None
 
 
+def read_workflow_text(file: Path) -> tuple[Path, str]:
+    """Read the text of a workflow document, or compile the flow of a Python file to one."""
+    if not is_flow(file):
+        return read_text(file)
+    return file, dump(read_flow(file).document)
+
+
 def read_workflow(file: Path) -> Json:
-    """Read a file, or standard input, and parse it as a workflow document."""
-    return parse_document(read_text(file)[1], file)
+    """Read a file, or standard input, and parse it as a workflow document; or compile the flow of a Python file."""
+    return parse_document(read_workflow_text(file)[1], file)
 
 
 def parse_document(text: str, file: Path) -> Json:
@@ -74,7 +82,7 @@ def read_definition_of(file: Path) -> "Definition":
     from dcf.core.definitions.forms import as_workflow
     from dcf.core.definitions.model import read_definition
 
-    text = read_text(file)[1]
+    text = read_workflow_text(file)[1]
     document = parse_document(text, file)
     workflow = as_workflow(document, workflow_name_of(file))
     try:

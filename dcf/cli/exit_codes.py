@@ -25,6 +25,7 @@ MEANINGS: Final[dict[int, str]] = {
 _OF_ERRORS: Final = {
     "invalid_argument": USAGE,
     "invalid_definition": USAGE,
+    "invalid_flow": USAGE,
     "too_large": USAGE,
     "not_found": NOT_FOUND,
     "unknown_run": NOT_FOUND,

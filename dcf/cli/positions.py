@@ -35,6 +35,15 @@ def locate(text: str, pointers: Collection[str]) -> dict[str, Position]:
     return found
 
 
+def flow_places(text: str, pointers: Collection[str]) -> dict[str, Position]:
+    """Return the positions in Python of pointers into a document that a flow was compiled to."""
+    from dcf.core.definitions.sources import position_of
+
+    document = loads(text)
+    found = {pointer: position_of(document, pointer) for pointer in pointers}
+    return {pointer: Position(line=at[1], column=at[2]) for pointer, at in found.items() if at is not None}
+
+
 def _ancestors(pointer: str) -> Iterator[str]:
     """Yield a pointer and those of its parents, from the inside out."""
     while pointer:

@@ -4,13 +4,18 @@ import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from dcf.errors import InvalidArgument
+from dcf.steps.vocabulary import Flow
+from dcf.values.json_paths import MISSING
 from dcf.values.json_text import MAX_WORKFLOW_DEPTH, Json, check, dump, parse_workflow
 
-Workflow: TypeAlias = Mapping[str, Any] | Path | str
-"""A document, the file of one, or the name of one that was started before: `name@version`, `name` or its hash."""
+if TYPE_CHECKING:
+    from dcf.flow.compiling import CompiledFlow
+
+Workflow: TypeAlias = Mapping[str, Any] | Path | str | Flow[..., Any]
+"""A flow, a document, the file of one, or the name of one that was started before: `name@version`, `name`, a hash."""
 
 Agents: TypeAlias = str | Mapping[str, str | Sequence[str]]
 """Who does what: one agent for all Tasks, or an agent, or a pool of them, for each (`*` is all others)."""
@@ -46,6 +51,8 @@ def workflow_arguments(workflow: Workflow) -> dict[str, Json]:
     """Return the arguments that name a workflow or carry its document."""
     if isinstance(workflow, str):
         return {"definition": workflow}
+    if isinstance(workflow, Flow):
+        return {"workflow_json": document_text(_compiled(workflow).document)}
     return {"workflow_json": document_text(workflow)}
 
 
@@ -59,6 +66,28 @@ def document_text(workflow: Mapping[str, Any] | Path) -> str:
             "Pass the document as a dict, or the file of one as a pathlib.Path.",
         )
     return dump(check(dict(workflow), name="workflow", max_bytes=_MOST_BYTES, max_depth=MAX_WORKFLOW_DEPTH))
+
+
+def input_text(workflow: Workflow, run_input: Json) -> str | None:
+    """Return the input of a run as JSON text; that of a flow must fit its signature."""
+    if isinstance(workflow, Flow):
+        from dcf.steps.arguments import checked_input  # noqa: PLC0415 - only flows need it
+
+        run_input = checked_input(workflow, {} if run_input is MISSING else run_input)
+    return None if run_input is MISSING else json_text(run_input, "input")
+
+
+def agents_of(workflow: Workflow, agents: Agents | None) -> Agents | None:
+    """Return who does what; one agent for a flow does its functions, and the agents that the flow names do the rest."""
+    if isinstance(workflow, Flow) and isinstance(agents, str):
+        return dict.fromkeys(_compiled(workflow).functions, agents)
+    return agents
+
+
+def _compiled(flow: Flow[..., Any]) -> "CompiledFlow":
+    from dcf.flow.compiling import compile_flow  # noqa: PLC0415 - only flows need it
+
+    return compile_flow(flow)
 
 
 def agents_text(agents: Agents | None) -> str | None:

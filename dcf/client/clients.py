@@ -3,7 +3,7 @@
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from dcf.client import verbs, watching
 from dcf.client.exchange import (
@@ -36,6 +36,7 @@ from dcf.client.methods import awaited, blocking, iterating, iterating_async
 from dcf.client.serving import LentTools, Serving
 
 if TYPE_CHECKING:
+    from dcf.steps.vocabulary import Flow
     from dcf.worker import TaskFunction
 
 T = TypeVar("T")
@@ -128,13 +129,13 @@ class Client:
 
     def serve(
         self,
-        functions: "Mapping[str, TaskFunction]",
+        functions: "Mapping[str, TaskFunction] | Flow[..., Any]",
         agent_id: str,
         *,
         concurrency: int = 1,
         lease_ttl_s: int = 30,
     ) -> Serving:
-        """Serve functions, by the names of their states, as an agent on threads of this process, from now on.
+        """Serve functions, by their states or those of a flow, as an agent on threads of this process, from now on.
 
         `with client.serve(...)` stops it at the end of the block; otherwise `close` does. Runs reach it when they are
         started with `agents=agent_id`. `wait` and `result` raise what ended it.
@@ -266,7 +267,7 @@ class AsyncClient:
 
     def serve(
         self,
-        functions: "Mapping[str, TaskFunction]",
+        functions: "Mapping[str, TaskFunction] | Flow[..., Any]",
         agent_id: str,
         *,
         concurrency: int = 1,

@@ -7,9 +7,10 @@ import queue
 import threading
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from dcf.client.exchange import BlockingTransport
+from dcf.steps.vocabulary import Flow
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Serving:
     def __init__(
         self,
         lent: LentTools,
-        functions: "Mapping[str, TaskFunction]",
+        functions: "Mapping[str, TaskFunction] | Flow[..., Any]",
         agent_id: str,
         *,
         concurrency: int,
@@ -53,7 +54,7 @@ class Serving:
         self._worker = Worker(
             _StoppableTools(lent.tools, self._stop),
             agent_id,
-            functions,
+            _functions_of(functions) if isinstance(functions, Flow) else functions,
             concurrency=concurrency,
             lease_ttl_s=lease_ttl_s,
         )
@@ -107,6 +108,13 @@ class Serving:
             self._worker.serve(self._stop)
         except BaseException as error:  # noqa: BLE001 - also SystemExit of a function; raised by `check`
             self._failure = error
+
+
+def _functions_of(flow: "Flow[..., Any]") -> "Mapping[str, TaskFunction]":
+    from dcf.flow.compiling import compile_flow  # noqa: PLC0415 - only flows need it
+    from dcf.worker.flow_functions import functions_of  # noqa: PLC0415 - only flows need it
+
+    return functions_of(compile_flow(flow))
 
 
 class _StoppableTools:

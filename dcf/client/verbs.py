@@ -14,9 +14,11 @@ from typing import Any, TypeVar
 from dcf.client.arguments import (
     Agents,
     Workflow,
+    agents_of,
     agents_text,
     document_text,
     given,
+    input_text,
     json_text,
     listed,
     request_id_for,
@@ -70,8 +72,9 @@ def start(
     reason: str | None = None,
     request_id: str | None = None,
 ) -> Conversation[StartedRun]:
-    """Start a run of a workflow: of its document, of the file with it, or by the name of one that was started before.
+    """Start a run of a workflow: of a flow, a document, the file of one, or by the name of one that was started before.
 
+    The input of a flow is an object with its arguments, such as `flow.input(...)` makes; one that does not fit raises.
     `agents` says who does what: one agent for all Tasks, or `{"State": "agent"}`; nobody is told of a Task without one.
     `workflow_id` is the id of the run; without it the run gets a new one. `project` is what it belongs to,
     `definition_ref` a definition of the catalogue that it is carried out by, whose hash it keeps. `gates` are
@@ -81,8 +84,8 @@ def start(
         StartedRun,
         "start_run",
         **workflow_arguments(workflow),
-        input_json=None if input is MISSING else json_text(input, "input"),
-        agents_map_json=agents_text(agents),
+        input_json=input_text(workflow, input),
+        agents_map_json=agents_text(agents_of(workflow, agents)),
         workflow_id=workflow_id,
         tags_json=listed(tags),
         project=project,

@@ -36,7 +36,7 @@ Ended: TypeAlias = Callable[[Result | None, BaseException | None], None]
 _CANCELLED: Final = "CancelledError"
 """That of asyncio, which is no Exception; importing it takes long."""
 
-BRIEF: Final = ("skills", "last_error", "questions", "gates", "failed_criteria")
+BRIEF: Final = ("skills", "last_error", "questions", "gates", "failed_criteria", "resource")
 """What of a piece of work a function is told in `TaskContext.brief`."""
 
 _ADDING: Final = threading.Lock()

@@ -5,12 +5,15 @@ A function that cannot be called with a state's input is refused as well, while 
 
 import sys
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, ParamSpec, TypeVar, overload
 
 from dcf.errors import InvalidArgument
+from dcf.steps.vocabulary import Retries, Task, step_of
 from dcf.worker.functions import TaskFunction, check_shape
 
 Function = TypeVar("Function", bound=TaskFunction)
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 FUNCTIONS: dict[str, TaskFunction] = {}
 """The functions registered in this process, by state name."""
@@ -19,20 +22,44 @@ _PLACES: dict[str, str] = {}
 """The place in code where each function was registered, by state name."""
 
 
-def task(state: str) -> Callable[[Function], Function]:
-    """Register the function for the states of this name, wherever in the workflow they stand.
+@overload
+def task(state: str, /) -> Callable[[Function], Function]: ...
+@overload
+def task(function: Callable[Parameters, Result], /) -> Task[Parameters, Result]: ...
+@overload
+def task(
+    *,
+    name: str | None = None,
+    retry: Retries = 0,
+    timeout: int | None = None,
+    heartbeat: int | None = None,
+    callback: bool = False,
+) -> Callable[[Callable[Parameters, Result]], Task[Parameters, Result]]: ...
+def task(state_or_function: Any = None, /, **options: Any) -> Any:
+    """Make a function a step of flows (`@task`, `@task(retry=3)`), or that of a state of a document (`@task("Name")`).
 
-    The function gets the state's input and returns its output, both JSON values; it may be async. A parameter
-    `context`, or one of the type TaskContext, gets a `TaskContext`. Where input or output are annotated with
-    dataclasses or pydantic models, they are checked. Raises InvalidArgument if the name is missing, if other code has
-    registered a function for it, or if the function cannot be called with an input.
+    With the name of a state the function is registered for the states of this name, wherever in the workflow they
+    stand: it gets the state's input and returns its output, both JSON values; it may be async. A parameter `context`,
+    or one of the type TaskContext, gets a `TaskContext`. Where input or output are annotated with dataclasses or
+    pydantic models, they are checked. Raises InvalidArgument if other code has registered a function for the state, or
+    if the function cannot be called with an input.
+
+    Without a name it is a step that a flow calls as any function, with any parameters.
     """
-    if not isinstance(state, str) or not state:
-        name = getattr(state, "__name__", None)
-        above = "" if name is None else f" above {name}()"
-        raise InvalidArgument(f"@task{above} was not given the name of a state.", 'Write @task("StateName").')
-    caller = sys._getframe(1)  # noqa: SLF001 - documented, and the only way to tell two places from one that runs again
-    place = f"{caller.f_code.co_filename}, line {caller.f_lineno}"
+    if isinstance(state_or_function, str):
+        caller = sys._getframe(1)  # noqa: SLF001 - documented, and the only way to tell two places from one that runs again
+        place = f"{caller.f_code.co_filename}, line {caller.f_lineno}"
+        return _registration(state_or_function, place)
+    if state_or_function is None:
+        return lambda function: step_of(function, **options)
+    if not callable(state_or_function):
+        raise InvalidArgument("@task takes no value but a function or the name of a state.", "Write @task above it.")
+    return step_of(state_or_function)
+
+
+def _registration(state: str, place: str) -> Callable[[Function], Function]:
+    if not state:
+        raise InvalidArgument("@task was not given the name of a state.", 'Write @task("StateName").')
     before = _PLACES.get(state)
     if state in FUNCTIONS and before not in {None, place}:
         raise InvalidArgument(

@@ -164,7 +164,7 @@ def test_a_state_without_a_function(dcf: Dcf, file: File, monkeypatch: pytest.Mo
 @rows(
     ("text", "reason", "hint"),
     [
-        ("@task\ndef pack(given): ...\n", "line 2: @task above pack() was not given the name", '@task("StateName")'),
+        ("@task\ndef pack(given): ...\n", "registers no task function", '@task("StateName")'),
         ("@task('')\ndef pack(given): ...\n", "line 2: @task was not given the name of a state.", '@task("StateName")'),
         (
             "@task('Pack')\ndef pack(given): ...\n@task('Pack')\ndef send(given): ...\n",
@@ -178,7 +178,9 @@ def test_a_state_without_a_function(dcf: Dcf, file: File, monkeypatch: pytest.Mo
 def test_a_function_that_is_registered_in_a_wrong_way(
     dcf: Dcf, file: File, monkeypatch: pytest.MonkeyPatch, text: str, reason: str, hint: str
 ) -> None:
-    monkeypatch.setattr("dcf.worker.registry.FUNCTIONS", {})
+    known: dict[str, TaskFunction] = {}
+    monkeypatch.setattr("dcf.worker.registry.FUNCTIONS", known)
+    monkeypatch.setattr("dcf.cli.processes.functions.FUNCTIONS", known)
     path = file("mine.py", f"from dcf.worker import task\n{text}")
     told(dcf("worker", path, "--agent-id", "me", "--check"), 2, reason, hint, str(path))
 

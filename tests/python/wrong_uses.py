@@ -3,6 +3,7 @@
 A comment that silences nothing is an error itself, so that a mistake that is no longer found fails the test.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import dcf
@@ -29,3 +30,33 @@ def mistakes(client: dcf.Client, other: dcf.AsyncClient, run: RunDetails) -> Non
         """It is for `async for`."""
     dcf.connect(api_token="x")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     dcf.connect(Path("/tmp"))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+@dataclass
+class Page:
+    """What a step gives."""
+
+    words: int
+
+
+@dcf.task(retry=2)
+def fetch(url: str) -> Page:
+    """Fetch."""
+    return Page(len(url))
+
+
+@dcf.flow
+def count(urls: list[str], topic: str = "") -> int:
+    """Count, with mistakes."""
+    page = fetch(7)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    draft = dcf.agent("writer", topic, urls, output=Page)
+    draft.word  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] # noqa: B018
+    fetch.with_(timeout="soon")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    first, _ = dcf.parallel(fetch("a"), fetch("b"))
+    first.word  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] # noqa: B018
+    return page.words
+
+
+count.input(["a"], topic=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+count.input()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+dcf.flow(name="x", retries=3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]

@@ -284,7 +284,8 @@ def test_tools_cannot_be_asked_for_before_their_list_is_complete() -> None:
 @rows("name", MODULES)
 def test_everything_public_says_what_it_is(name: str) -> None:
     assert ast.get_docstring(tree_of(name)), f"{name} has no docstring"
-    assert not [owner for owner, node in public(tree_of(name), name) if not ast.get_docstring(node)]
+    silent = [node for _, node in public(tree_of(name), name) if not ast.get_docstring(node)]
+    assert not [node.name for node in silent if not any(ast.unparse(one) == "overload" for one in node.decorator_list)]
 
 
 def test_every_error_has_a_code_of_its_own() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dcf.errors import InvalidArgument
+from dcf.steps.vocabulary import Task
 from dcf.worker import FUNCTIONS, Worker, task
 from dcf.worker.context import TaskContext
 from dcf.worker.functions import plan_of
@@ -124,13 +125,14 @@ def test_a_function_that_cannot_be_called_with_an_input_is_refused_where_it_is_r
         Worker(FakeTools(), "me", {"Greet": function})
 
 
-def test_a_decorator_without_parentheses_is_told_with_the_name_of_its_function() -> None:
-    with pytest.raises(InvalidArgument, match=r"@task above named\(\) was not given the name of a state") as refused:
-        task(named)  # type: ignore[arg-type]
-    assert refused.value.hint == 'Write @task("StateName").'
-    for wrong in ("", None):
-        with pytest.raises(InvalidArgument, match="@task was not given"):
-            task(wrong)  # type: ignore[arg-type]
+def test_a_decorator_without_a_name_makes_a_step_of_flows_and_registers_nothing() -> None:
+    before = dict(FUNCTIONS)
+    assert isinstance(task(named), Task)
+    assert before == FUNCTIONS
+    with pytest.raises(InvalidArgument, match="@task was not given the name of a state"):
+        task("")
+    with pytest.raises(InvalidArgument, match="no value but a function or the name of a state"):
+        task(3)  # type: ignore[call-overload]
 
 
 def for_checkers(given: "Decimal") -> Any:

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from dcf.cli import opening
-from dcf.cli.arguments import JsonFlag, RunArgument
+from dcf.cli.arguments import JsonFlag, RunArgument, ValuesArgument
 from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.commands.lifecycle import Reason, RequestId
 from dcf.cli.documents import read_given, read_workflow, workflow_name_of
+from dcf.cli.flow_files import is_flow
 from dcf.cli.patience import patience
+from dcf.cli.running.run_input import read_input
 from dcf.cli.text import clean, json_text
 from dcf.cli.wording import in_commands
 from dcf.data import find_file
@@ -22,7 +24,7 @@ from dcf.errors import InvalidArgument
 from dcf.values.open_tasks import open_tasks_warning
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from dcf.application.application import Application
     from dcf.core.definitions.model import Definition
@@ -37,7 +39,7 @@ _NAMED: Final = 5
 """States that `dcf retry` names on its line."""
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}\Z", re.ASCII)
-_FILE: Final = re.compile(r"[/\\]|\.json\Z")
+_FILE: Final = re.compile(r"[/\\]|\.json\Z|\.py(:\w+)?\Z")
 
 
 def mount(app: typer.Typer) -> None:
@@ -51,6 +53,7 @@ def start(
         str,
         typer.Argument(metavar="FILE|NAME@VERSION|SHA256", help="A workflow document, or one that was started before."),
     ],
+    values: ValuesArgument = None,
     run_input: Annotated[
         str | None, typer.Option("--input", help="Run input: a JSON file, JSON itself, or - for standard input.")
     ] = None,
@@ -83,6 +86,8 @@ def start(
 ) -> None:
     """Start a run and return: its agents do the work, such as `dcf worker` with their agent id.
 
+    FILE may be Python with a flow: FILE.py, or FILE.py:FLOW. Its input may be given as NAME=VALUE or NAME=@FILE.
+
     A document is kept when it is started: NAME@VERSION, NAME (the newest version) or its SHA-256 starts it again.
 
     Example:  dcf start hello.json --input name.json --assign Greet=greeter
@@ -95,18 +100,19 @@ def start(
     from dcf.runs.starting import id_for
     from dcf.values.identifiers import check_agents, check_id
 
-    parsed_input = {} if run_input is None else read_given(run_input, "--input")
+    parsed_input = read_input(workflow, run_input, values or ())
     checked = () if gates is None else gates_given(read_given(gates, "--gates"), "--gates")
     document = document_of(workflow)
     with opening.application() as found, by_the_local_user():
         belongs_to = None if project is None else check_id(project, "--project")
         entry = found.starting.resolve(workflow, belongs_to, document)
         definition = entry.definition
+        assigned = assignment_of(assign or (), definition, definition.bound if is_flow(workflow) else ())
         wish = Create(
             workflow_id=check_id(run_id or id_for(definition, request_id, None), "--id"),
             definition=definition,
             run_input=parsed_input,
-            agents=check_agents(assignment_of(assign or (), definition), set(definition.skills), name="--assign"),
+            agents=check_agents(assigned, set(definition.skills), name="--assign"),
             planner_agent_id=None if planner is None else check_id(planner, "--planner"),
             retention_s=expiry_s,
             max_attempts=attempts,
@@ -222,13 +228,16 @@ def document_of(workflow: str) -> "Definition | None":
     return read_workflow_given(read_workflow(file), workflow_name_of(file))
 
 
-def assignment_of(given: "Sequence[str]", definition: "Definition") -> dict[str, list[str]]:
-    """Return the agents of each state."""
+def assignment_of(
+    given: "Sequence[str]", definition: "Definition", left_out: "Container[str]" = ()
+) -> dict[str, list[str]]:
+    """Return the agents of each state. One for all Tasks does not do those that are left out."""
     pools: dict[str, list[str]] = {}
+    everybody = [name for name in definition.skills if name not in left_out]
     for one in given:
         state, equals, agent = one.rpartition("=")
         if equals and not state:
             raise InvalidArgument("--assign names no state.", "Write --assign STATE=AGENT, or AGENT for all Tasks.")
-        for name in (state,) if equals else definition.skills:
+        for name in (state,) if equals else everybody:
             pools.setdefault(name, []).append(agent)
     return pools

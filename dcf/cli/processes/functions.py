@@ -4,22 +4,41 @@ import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING, Any, Final
 
 from dcf.cli.text import clean
 from dcf.data import PACKAGE, find_file
 from dcf.errors import DcfError, InvalidArgument
+from dcf.steps.vocabulary import IMPORTED_AS
 from dcf.worker import FUNCTIONS, TaskFunction
+
+if TYPE_CHECKING:
+    from dcf.steps.vocabulary import Flow
+
+FLOW_MARK: Final = ":"
+"""Stands between a file and the name of one of its flows."""
 
 _HOW_TO = 'Decorate one:  from dcf.worker import task;  @task("StateName") def work(given): ...'
 
 
 def load_functions(source: str, states: Sequence[str]) -> Mapping[str, TaskFunction]:
-    """Import a Python file or module; return its functions, or only those of the named states."""
+    """Import a Python file or module; return its functions, or only those of the named states.
+
+    The functions of its flows count as well; `FILE.py:FLOW` takes those of one flow.
+    """
+    name, _, flow = source.partition(FLOW_MARK)
+    module = import_source(name)
+    flows = [one for one in flows_of(module) if flow in {"", one.function.__name__}]
+    return _chosen(name, states, {**FUNCTIONS, **_functions_of(flows)})
+
+
+def import_source(source: str) -> ModuleType:
+    """Import a Python file or module, as a user's code; raise InvalidArgument if that fails."""
     spec = _find(source)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -29,13 +48,35 @@ def load_functions(source: str, states: Sequence[str]) -> Mapping[str, TaskFunct
     except DcfError as error:  # an error of dcf, about how functions are registered
         raise InvalidArgument(clean(f"{_place(error.__traceback__)}: {error.message}", 1000), error.hint) from None
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's code raises while it is imported
+        del sys.modules[spec.name]
         raise InvalidArgument(f"{clean(source)} cannot be imported: {_where(error)}", "Mend the file.") from None
-    return _chosen(source, states)
+    return module
+
+
+def flows_of(module: ModuleType) -> "list[Flow[..., Any]]":
+    """Return the flows that a module itself has, in the order in which they stand there."""
+    if "dcf.steps.vocabulary" not in sys.modules:
+        return []
+    from dcf.steps.vocabulary import Flow
+
+    flows = (value for value in vars(module).values() if isinstance(value, Flow))
+    return list(dict.fromkeys(flow for flow in flows if flow.function.__module__ == module.__name__))
+
+
+def _functions_of(flows: "Iterable[Flow[..., Any]]") -> dict[str, TaskFunction]:
+    """Return the functions of flows by state."""
+    chosen = list(flows)
+    if not chosen:
+        return {}
+    from dcf.flow.compiling import compile_flow
+    from dcf.worker.flow_functions import functions_of_all
+
+    return functions_of_all(map(compile_flow, chosen))
 
 
 def check_source(source: str) -> str:
     """Check that the file or module exists, without importing it."""
-    _find(source)
+    _find(source.partition(FLOW_MARK)[0])
     return source
 
 
@@ -63,7 +104,7 @@ def _find_file(path: Path) -> ModuleSpec | None:
     if not path.is_file():
         return None
     _make_importable(path.resolve().parent)
-    return importlib.util.spec_from_file_location(f"dcf_functions_{path.stem}", path)
+    return importlib.util.spec_from_file_location(f"{IMPORTED_AS}{path.stem}", path)
 
 
 def _find_module(name: str) -> ModuleSpec | None:
@@ -79,22 +120,22 @@ def _make_importable(folder: Path) -> None:
         sys.path.append(str(folder))
 
 
-def _chosen(source: str, states: Sequence[str]) -> Mapping[str, TaskFunction]:
-    if not FUNCTIONS:
+def _chosen(source: str, states: Sequence[str], functions: Mapping[str, TaskFunction]) -> Mapping[str, TaskFunction]:
+    if not functions:
         raise InvalidArgument(f"{clean(source)} registers no task function.", _HOW_TO)
-    missing = [state for state in states if state not in FUNCTIONS]
+    missing = [state for state in states if state not in functions]
     if missing:
-        known = ", ".join(map(clean, sorted(FUNCTIONS)))
+        known = ", ".join(map(clean, sorted(functions)))
         raise InvalidArgument(
             f"{clean(source)} registers no function for the state '{clean(missing[0])}', only for: {known}.",
-            _mistaken(missing, states) or _HOW_TO,
+            _mistaken(missing, states, functions) or _HOW_TO,
         )
-    return {state: FUNCTIONS[state] for state in states} if states else FUNCTIONS
+    return {state: functions[state] for state in states} if states else functions
 
 
-def _mistaken(missing: Sequence[str], states: Sequence[str]) -> str | None:
+def _mistaken(missing: Sequence[str], states: Sequence[str], functions: Iterable[str]) -> str | None:
     """Return the hint for a function whose name no state has, but one that lacks a function has nearly."""
-    for name in sorted(FUNCTIONS.keys() - set(states)):
+    for name in sorted(set(functions) - set(states)):
         near = get_close_matches(name, missing, 1)
         if near:
             return f"No Task is called '{clean(name)}': write @task(\"{clean(near[0])}\") there."

@@ -11,6 +11,7 @@ import typer
 
 from dcf.cli import opening
 from dcf.cli.arguments import OptionalRun
+from dcf.cli.reading.source_places import document_of, with_place
 from dcf.cli.reading.views import print_event, say
 from dcf.cli.text import json_text
 from dcf.errors import InvalidArgument
@@ -86,16 +87,17 @@ def _print(
     workflow_id: str, query: "EventQuery", cursor: str | None, limit: int | None, *, as_json: bool, follow: bool
 ) -> None:
     with opening.application() as found:
+        document = document_of(found, workflow_id)
         if limit is None or follow:
             all_of_them = found.histories.follow(workflow_id, query, cursor=cursor, onwards=follow)
             for happening in islice(all_of_them, limit):
-                _print_one(happening.as_json(), as_json=as_json)
+                _print_one(with_place(happening.as_json(), document), as_json=as_json)
             return
         left, last = limit, cursor
         while left:
             page = found.histories.page(workflow_id, query, cursor=last, limit=left)
             for happening in page.events:
-                _print_one(happening.as_json(), as_json=as_json)
+                _print_one(with_place(happening.as_json(), document), as_json=as_json)
             left, last = left - len(page.events), page.next_cursor
             if last is None:
                 return

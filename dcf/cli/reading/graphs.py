@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 
 from dcf.cli import opening
-from dcf.cli.documents import InvalidDocument, parse_document, read_text
+from dcf.cli.documents import InvalidDocument, parse_document, read_workflow_text
+from dcf.cli.flow_files import is_flow
 from dcf.cli.patience import patience
 from dcf.cli.reading.views import run_word, say
 from dcf.cli.text import clean, json_text
@@ -90,7 +91,7 @@ def render(
 
 
 def _drawn(what: str) -> "Survey":
-    return _file(Path(what)) if find_file(Path(what)) is not None else _run(what)
+    return _file(Path(what)) if is_flow(what) or find_file(Path(what)) is not None else _run(what)
 
 
 def _exported(file: Path) -> "Survey":
@@ -108,13 +109,14 @@ def _exported(file: Path) -> "Survey":
 
 def _file(path: Path) -> "Survey":
     from dcf.asl.syntax.parsing import parse_machine
-    from dcf.core.definitions.forms import asl_of, is_linear
+    from dcf.core.definitions.forms import as_workflow, asl_of, is_bare
     from dcf.runs.views.survey import Survey
 
-    text = read_text(path)[1]
+    text = read_workflow_text(path)[1]
     document = parse_document(text, path)
-    inside = isinstance(document, dict) and ("asl" in document or is_linear(document))
-    machine, problems = parse_machine(asl_of(document) if inside else document, "/asl" if inside else "")
+    prefix = "" if is_bare(document) else "/asl"
+    document = as_workflow(document, path.name)
+    machine, problems = parse_machine(asl_of(document) if isinstance(document, dict) else document, prefix)
     if machine is None:
         raise InvalidDocument(str(path), text, InvalidDefinition(problems))
     name = document.get("workflow_name") if isinstance(document, dict) else None

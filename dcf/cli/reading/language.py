@@ -12,10 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from dcf.cli import exit_codes
-from dcf.cli.arguments import JsonFlag
-from dcf.cli.documents import read_given, read_text, read_workflow, workflow_name_of
+from dcf.cli.arguments import JsonFlag, ValuesArgument
+from dcf.cli.documents import read_given, read_workflow, read_workflow_text, workflow_name_of
+from dcf.cli.flow_files import is_flow
 from dcf.cli.patience import patience
+from dcf.cli.reading.source_places import failed_in, print_places
 from dcf.cli.reading.views import console, print_wrapped
+from dcf.cli.running.run_input import read_input
 from dcf.cli.text import clean, json_text
 from dcf.data import find_directory
 from dcf.values.json_text import Json
@@ -34,7 +37,9 @@ _STAGES: Final = {
     "graph": "language",
 }
 
-_File = Annotated[Path, typer.Argument(help="Workflow document or plain ASL machine (JSON); a shipped one by name.")]
+_File = Annotated[
+    Path, typer.Argument(help="A flow (FILE.py), a workflow document or an ASL machine (JSON); a shipped one by name.")
+]
 
 
 def mount(app: typer.Typer) -> None:
@@ -79,11 +84,12 @@ def validate(
     that found a problem: input (no JSON), schema (form), imports, references, graph (language). Each problem has path
     (JSON Pointer), line, column, code, message, hint and stage; defaulted is what the workflow leaves open.
     """
-    from dcf.cli.positions import locate
+    from dcf.cli.positions import flow_places, locate
 
-    path, text = read_text(file)
+    path, text = read_workflow_text(file)
     verdict = _judge(text, workflow_name_of(file), imports_dir or path.parent, skills_dir)
-    places = {} if verdict.stage == "input" else locate(text, {one.path for one in verdict.problems})
+    paths = {one.path for one in verdict.problems}
+    places = {} if verdict.stage == "input" else flow_places(text, paths) if is_flow(file) else locate(text, paths)
     if as_json:
         _print_json(file, verdict, places)
     else:
@@ -93,6 +99,7 @@ def validate(
 
 def simulate(
     file: _File,
+    values: ValuesArgument = None,
     run_input: Annotated[
         str | None, typer.Option("--input", help="Run input: a JSON file, JSON itself, or - for standard input.")
     ] = None,
@@ -118,7 +125,7 @@ def simulate(
     from dcf.workflows.simulation import simulate as run_simulation
 
     document = read_workflow(file)
-    given = {} if run_input is None else read_given(run_input, "--input")
+    given = read_input(file, run_input, values or ())
     answers = {} if mocks is None else read_given(mocks, "--mocks")
     sent = () if signals is None else read_signals(read_given(signals, "--signals"))
     with patience("simulating the run"):
@@ -127,6 +134,7 @@ def simulate(
         typer.echo(json_text(result, indent=2))
     else:
         _print_run(result)
+        print_places(document, failed_in(result["trace"]))
     raise typer.Exit(exit_codes.OK if result["status"] == "SUCCEEDED" else exit_codes.NO)
 
 

@@ -8,6 +8,7 @@ import typer
 from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, OptionalRun
 from dcf.cli.patience import patience
+from dcf.cli.reading import source_places
 from dcf.cli.text import json_text
 from dcf.values.json_text import Json
 
@@ -41,6 +42,7 @@ def show(
         from dcf.cli.reading import why as diagnosis
 
         views.print_run(document)
+        source_places.print_lines(document.get("source_lines", {}))
         diagnosis.print_findings(document["findings"])
 
 
@@ -57,7 +59,9 @@ def _shown(workflow_id: str, *, as_json: bool) -> dict[str, Json]:
             view = found.runs.overview(workflow_id, each=_MOST_FOR_PROGRAMS, most=_MOST_FOR_PROGRAMS)
         else:
             view = found.runs.overview(workflow_id)
-        return view.as_json() | {"findings": found.diagnosis.explain(workflow_id).as_json()["findings"]}
+        findings = found.diagnosis.explain(workflow_id).as_json()["findings"]
+        shown = view.as_json() | {"findings": findings}
+        return shown | source_places.lines_in(source_places.document_of(found, workflow_id), shown["states"])
 
 
 def doctor(

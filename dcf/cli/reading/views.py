@@ -32,6 +32,7 @@ _WIDE = 500
 """Columns where there is no screen: a pipe or a file gets each row on one line."""
 
 _LONGEST = 5000
+_INVALID_FLOW = "invalid_flow"
 _USUAL_NAME = 24  # a state's name up to this length is not cut; the note beside it is
 _INDENT = 5
 _HINTS = {
@@ -78,12 +79,23 @@ def print_error(error: DcfError) -> None:
     if isinstance(error, InvalidDefinition):
         _print_problems(out, error)
         return
+    if error.code == _INVALID_FLOW:
+        _print_complaints(out, error)
+        return
     _line(out, f"dcf: {clean(error.code)}: {clean(error.message, _LONGEST)}", "red", _INDENT)
     at = error.place if isinstance(error, StoreUnavailable) else None
     found = None if at is None else f"It was looked for at {at}."
     hint = _HINTS.get(error.code, error.hint)
     for told in filter(None, (found, hint, *notes_of(error))):
         _line(out, f"     {clean(told, _LONGEST)}", indent=_INDENT)
+
+
+def _print_complaints(out: Console, error: DcfError) -> None:
+    """List what cannot be compiled; each complaint has a line of source with marks below it."""
+    _line(out, f"dcf: {clean(error.code)}: the flow cannot be compiled:", "red")
+    for line in error.message.split("\n"):
+        out.print(Text(clean(line, _LONGEST)), soft_wrap=True, highlight=False)
+    _line(out, f"     {clean(error.hint, _LONGEST)}", indent=_INDENT)
 
 
 def _print_problems(out: Console, error: InvalidDefinition) -> None:

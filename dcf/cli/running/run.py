@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dcf.cli import exit_codes
-from dcf.cli.arguments import JsonFlag
+from dcf.cli.arguments import JsonFlag, ValuesArgument
+from dcf.cli.flow_files import is_flow, source_of
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument
 from dcf.values.json_text import Json
@@ -29,9 +30,16 @@ def mount(app: typer.Typer) -> None:
 
 
 def run(
-    workflow: Annotated[Path, typer.Argument(help="Workflow document (JSON); a shipped one is found by its name.")],
+    workflow: Annotated[
+        Path,
+        typer.Argument(help="A flow (FILE.py, FILE.py:FLOW) or a workflow document (JSON); a shipped one by its name."),
+    ],
+    values: ValuesArgument = None,
     run_input: Annotated[
-        str | None, typer.Option("--input", help="Run input: a JSON file, JSON itself, or - for standard input.")
+        str | None,
+        typer.Option(
+            "--input", help="Run input: a JSON file, JSON itself, or - for standard input; of a flow also NAME=VALUE."
+        ),
     ] = None,
     workers: Annotated[
         str | None,
@@ -77,6 +85,10 @@ def run(
 
     Progress goes to standard error, the result to standard output. The exit code is 0 only if the run succeeded.
 
+    A flow is compiled, and its file has the functions. Its arguments may be given as NAME=VALUE or NAME=@FILE.
+
+    Example:  dcf run flow.py --input urls=@urls.json topic=storage
+
     Example:  dcf run workflows/order_processing.json --input workflows/order_processing/order.json
 
     --json prints one object: workflow_id, status, output, error, cause, states {name: {status, attempts, started_at,
@@ -86,7 +98,7 @@ def run(
     began = time.monotonic()
     try:
         files = (workflow, run_input, workers, agents)
-        job = _job(*files, assign or [], run_id, timeout, lease_ttl, copies, concurrency, direct=direct)
+        job = _job(*files, values or (), assign or [], run_id, timeout, lease_ttl, copies, concurrency, direct=direct)
         run_id = job.run_id
         from dcf.cli.running.execution import execute
         from dcf.cli.running.live_progress import LiveProgress
@@ -106,9 +118,10 @@ def run(
     if as_json:
         typer.echo(json_text(result, indent=2))
     else:
-        from dcf.cli.reading import views
+        from dcf.cli.reading import source_places, views
 
         views.print_result(result, logs, time.monotonic() - began)
+        source_places.print_places(job.definition.document, source_places.failed_states(result["states"]))
     raise typer.Exit(exit_codes.of_run(result["status"]))
 
 
@@ -128,6 +141,7 @@ def _job(
     run_input: str | None,
     workers: str | None,
     agents: Path | None,
+    values: "Sequence[str]",
     assign: "Sequence[str]",
     run_id: str | None,
     timeout: float,
@@ -138,21 +152,22 @@ def _job(
     direct: bool,
 ) -> "Job":
     """Read the files and check everything that can be checked before a process is started."""
-    from dcf.cli.documents import read_definition_of, read_given
+    from dcf.cli.documents import read_definition_of
     from dcf.cli.processes import functions
+    from dcf.cli.running.run_input import read_input
     from dcf.cli.running.run_request import MOST_AT_ONCE, Job, new_run_id, read_assignments
     from dcf.values.identifiers import check_id
 
     definition = read_definition_of(workflow)
-    elsewhere = read_assignments(assign, definition)
+    elsewhere = {**_bound(workflow, definition), **read_assignments(assign, definition)}
     hosted = _hosted(agents, definition)
     source = None if workers is None else functions.check_source(workers)
     if source is None and definition.skills.keys() - elsewhere.keys() - hosted.keys():
         _refuse_unhosted(agents, definition.skills.keys() - elsewhere.keys() - hosted.keys())
-        source = functions.default_source(workflow)
+        source = source_of(workflow) if is_flow(workflow) else functions.default_source(workflow)
     return Job(
         definition=definition,
-        run_input={} if run_input is None else read_given(run_input, "--input"),
+        run_input=read_input(workflow, run_input, values),
         workers=source,
         run_id=new_run_id(definition) if run_id is None else check_id(run_id, "--id"),
         timeout_s=timeout,
@@ -164,6 +179,11 @@ def _job(
         agents_file=agents,
         hosted=hosted,
     )
+
+
+def _bound(workflow: Path, definition: "Definition") -> dict[str, list[str]]:
+    """Return the agents of the Tasks that a flow gives to agents by name; a document leaves them to its functions."""
+    return {state: [agent] for state, agent in definition.bound.items()} if is_flow(workflow) else {}
 
 
 def _hosted(agents: Path | None, definition: "Definition") -> dict[str, list[str]]:

@@ -20,7 +20,8 @@ from dcf.values.records import record
 class Brief:
     """What a worker is told; what a Task does not say is None or empty. An `output_schema` may also be true or false.
 
-    `skills` are those of the Task and of its AgentBinding, each once; `gates` what its output must pass.
+    `skills` are those of the Task and of its AgentBinding, each once; `gates` what its output must pass. `resource`
+    names the function that is meant, where the Task says so.
     """
 
     instructions: str | None = None
@@ -28,12 +29,14 @@ class Brief:
     errors: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     gates: tuple[Gate, ...] = ()
+    resource: str | None = None
 
     def as_json(self) -> dict[str, Json]:
         """Return what is said, without what is not."""
         told: dict[str, Json] = {} if self.instructions is None else {"instructions": self.instructions}
         told |= {} if self.output_schema is None else {"output_schema": self.output_schema}
         told |= {"errors": list(self.errors)} if self.errors else {}
+        told |= {} if self.resource is None else {"resource": self.resource}
         told |= {"gates": [gate.as_json() for gate in self.gates]} if self.gates else {}
         return told | ({"skills": list(self.skills)} if self.skills else {})
 
@@ -51,10 +54,16 @@ def brief_of(definition: Definition, path: str, given: Json | Missing = MISSING)
     skills = definition.skills.get(name_of(path), ())
     gates = definition.gates_of(path) if definition.is_gated else ()
     written = state.brief if isinstance(state, Task) else None
+    resource = state.served_by.function if isinstance(state, Task) else None
     if written is None:
-        return Brief(skills=skills, gates=gates) if skills or gates else NOTHING
+        return Brief(skills=skills, gates=gates, resource=resource) if skills or gates or resource else NOTHING
     told = written.instructions
     text = None if told is None else told.text if isinstance(given, Missing) else told.shown(given)
     return Brief(
-        instructions=text, output_schema=written.schema, errors=written.errors or (), skills=skills, gates=gates
+        instructions=text,
+        output_schema=written.schema,
+        errors=written.errors or (),
+        skills=skills,
+        gates=gates,
+        resource=resource,
     )

@@ -26,6 +26,7 @@ _FACTS: Final = frozenset(
             "author",
         ),
         *("tags", "created_at", "updated_at", "workflow_input_schema", "af_imports", "skill_imports", "agents"),
+        "source",
     }
 )
 """Fields of a document that may stand beside those of a bare machine."""

@@ -14,6 +14,7 @@ from dcf.asl.state_paths import join, name_of
 from dcf.asl.syntax.parsing import parse_machine
 from dcf.core.definitions.bindings import bound_agents
 from dcf.core.definitions.forms import DEFAULT_NAME, as_workflow, asl_of, is_bare
+from dcf.core.definitions.sources import SOURCE
 from dcf.core.documents.decision import ReadSet
 from dcf.errors import InvalidDefinition, Problem
 from dcf.features.gates.gate import Gate
@@ -82,7 +83,7 @@ class Definition:
 
     @property
     def identity(self) -> dict[str, Json]:
-        """The document without the workflow id, which names a run: what the hash is taken over."""
+        """The document without the id and the places in source code, which are of a run: the hash is taken over it."""
         return _identity(self.document)
 
     @property
@@ -209,8 +210,8 @@ def check_names(document: Mapping[str, Json]) -> tuple[Problem, ...]:
 
 
 def _identity(document: Mapping[str, Json]) -> dict[str, Json]:
-    """Leave out the workflow id: the same document may run under many ids and stays the same definition."""
-    return {name: value for name, value in document.items() if name != "workflow_id"}
+    """Leave out the workflow id, as many runs have the same definition, and where in a file the states were written."""
+    return {name: value for name, value in document.items() if name not in {"workflow_id", SOURCE}}
 
 
 def _is_retried(state: State) -> bool:

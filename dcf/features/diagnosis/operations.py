@@ -15,6 +15,7 @@ from dcf.asl.state_paths import ancestors, join, open_scope
 from dcf.core.definitions import needs
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced, with_scopes
+from dcf.core.definitions.sources import place_of
 from dcf.core.documents.decision import ReadSet
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.leasing.blockers import word_of
@@ -98,6 +99,8 @@ class Diagnosis:
                 facts = self._with_states(workflow_id, facts, path, others)
         found = diagnose(facts) if path is None else explain_state(facts, path, self._before(workflow_id, path))
         found = tuple(self._with_child(one) if one is _first_child(found) else one for one in found)
+        if not isinstance(definition, str):
+            found = tuple(_with_place(one, definition) for one in found)
         return Explanation(
             workflow_id=workflow_id,
             status=meta.status,
@@ -209,6 +212,12 @@ class Diagnosis:
 def _first_child(findings: tuple[RunFinding, ...]) -> RunFinding | None:
     """Return the first finding on a child run: what holds up the others is found by asking about their states."""
     return next((one for one in findings if one.cause is Cause.WAITING_FOR_CHILD), None)
+
+
+def _with_place(finding: RunFinding, definition: Definition) -> RunFinding:
+    """Return the finding with the line of code that its state comes from, if the definition says which."""
+    place = None if finding.state is None else place_of(definition.document, finding.state)
+    return finding if place is None else replace(finding, evidence={**finding.evidence, "source": place})
 
 
 def _known(due: Mapping[str, int], definition: Definition) -> dict[str, int]:

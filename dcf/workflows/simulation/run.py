@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from dcf.asl.machine import Machine
 from dcf.asl.syntax.parsing import parse_machine
+from dcf.core.definitions.forms import as_workflow
 from dcf.core.documents.stored_values import object_of
 from dcf.errors import InvalidDefinition
 from dcf.values.json_text import Json, check, dump, load, parse_workflow
@@ -28,7 +29,7 @@ def simulate(
     signals: Sequence[SimulatedSignal] = (),
     seed: str = "simulation",
 ) -> dict[str, Any]:
-    """Run a machine, or the `asl` of a workflow document, to its end.
+    """Run a machine, or that of a workflow document, to its end.
 
     Returns the status, the output or the error and cause, the trace of states and the calls of tasks. `files` maps
     `bucket/key` to the text that an ItemReader reads there, `signals` are sent into the run. Raises InvalidDefinition
@@ -57,7 +58,8 @@ def play(
     `hand_out` is the work of an agent that hands a task token out; it returns a failure, if there is one.
     """
     document = parse_workflow(definition, name="definition", max_bytes=MAX_DEFINITION)
-    machine = _machine(dump(document.get("asl", document) if isinstance(document, dict) else document))
+    workflow = as_workflow(document)
+    machine = _machine(dump(workflow.get("asl", workflow) if isinstance(workflow, dict) else workflow))
     around = context_of(check(run_input, name="run_input"), text_of(START), {} if context is None else context)
     simulation = Simulation(
         machine=machine,

@@ -11,6 +11,7 @@ from typing import Final
 
 from dcf.core.definitions.bindings import bound_agents, reference_ids
 from dcf.core.definitions.forms import DEFAULT_NAME, as_workflow, asl_of, defaults_of, is_bare, is_linear
+from dcf.core.definitions.sources import SOURCE
 from dcf.errors import InvalidDefinition
 from dcf.values.identifiers import check_agents, is_id
 from dcf.values.json_text import Json
@@ -54,7 +55,7 @@ def validate_given(
     places = (imports_base_dir, skills_base_dir, agents_dir)
     if not isinstance(given, dict):
         return judge(given, given, places, schema)
-    document = dict(as_workflow(given))
+    document = {name: value for name, value in as_workflow(given).items() if name != SOURCE}
     if is_linear(document):
         try:
             document["asl"] = asl_of(document)

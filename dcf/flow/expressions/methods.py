@@ -1,0 +1,146 @@
+"""Methods of strings and dicts. Those that change a value in place are refused: values of a flow do not change."""
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from dcf.asl.jsonata.writing import ATOM, PATH
+from dcf.flow.jsonata_code import Code, any_risky, constant, defined, element, gathered, keys_of
+from dcf.flow.refusals import IN_A_TASK, Refusal
+from dcf.flow.scope import Scope
+from dcf.steps.suggestions import near
+from dcf.steps.value_types import ANY, BOOL, NULL, STR, ValueType, join, list_of
+
+_IN_PLACE: Final = ("append", "extend", "insert", "pop", "sort", "remove", "clear", "update", "setdefault", "reverse")
+
+
+def method_call(scope: Scope, node: ast.Call, function: ast.Attribute) -> Code:
+    """Read the call of a method of a value."""
+    base = defined(scope.value(function.value))
+    if node.keywords:
+        raise Refusal(node, f".{function.attr}() takes no names here.", "Leave them out, or do it in a @task function.")
+    arguments = [defined(scope.value(argument)) for argument in node.args]
+    methods = _STRING if base.type == STR else _DICT if base.type.is_mapping else {}
+    method = methods.get((function.attr, len(arguments)))
+    code = None if method is None else method(base, arguments)
+    if code is None:
+        raise _refusal_of(node, function, base)
+    return code
+
+
+def _refusal_of(node: ast.Call, function: ast.Attribute, base: Code) -> Refusal:
+    name = function.attr
+    if name in _IN_PLACE and base.type.kind in {"list", "dict", "obj"}:
+        owner = ast.unparse(function.value)
+        is_longer = name in {"append", "extend"}
+        advice = f"Assign a new list: {owner} = [*{owner}, x]." if is_longer else "Assign a new value, or use a @task."
+        return Refusal(node, f".{name}() changes a value in place.", advice)
+    known = sorted({method for method, _ in (_STRING if base.type == STR else _DICT)})
+    if base.type == STR or base.type.is_mapping:
+        message = f".{name}() of {base.type} with these arguments cannot be part of a flow.{near(name, known)}"
+        return Refusal(node, message, f"Known are {', '.join(known)}; split and replace take a text written out.")
+    advice = "Annotate the value: x: str = ..." if base.type.kind == "any" else IN_A_TASK
+    return Refusal(node, f".{name}() of {base.type} cannot be part of a flow.", advice)
+
+
+Method = Callable[[Code, Sequence[Code]], Code | None]
+"""Returns the code of a call; None if the arguments do not suit."""
+
+
+def _alone(pattern: str) -> Method:
+    """Return the method of a string without arguments."""
+
+    def call(base: Code, _: Sequence[Code]) -> Code:
+        return Code(pattern.format(base.text), STR, may_fail=base.may_fail)
+
+    return call
+
+
+def _compared(pattern: str) -> Method:
+    """Return the method that compares two strings, `$_v[0]` and `$_v[1]`."""
+
+    def call(base: Code, arguments: Sequence[Code]) -> Code | None:
+        if arguments[0].type != STR:
+            return None
+        text = f"($_v := [{base.text}, {arguments[0].text}]; {pattern})"
+        return Code(text, BOOL, may_fail=any_risky([base, *arguments]))
+
+    return call
+
+
+def _split(base: Code, arguments: Sequence[Code]) -> Code | None:
+    if not (arguments[0].is_constant and isinstance(arguments[0].constant, str) and arguments[0].constant):
+        return None
+    return Code(f"[$split({base.text}, {arguments[0].text})]", list_of(STR), may_fail=base.may_fail)
+
+
+def _replace(base: Code, arguments: Sequence[Code]) -> Code | None:
+    old, new = arguments
+    if not (old.is_constant and isinstance(old.constant, str) and old.constant) or new.type != STR:
+        return None
+    text = f"$replace({base.text}, {old.text}, {new.text})"
+    return Code(text, STR, may_fail=any_risky([base, *arguments]))
+
+
+def _join(base: Code, arguments: Sequence[Code]) -> Code | None:
+    if arguments[0].type != list_of(STR):
+        return None
+    return Code(f"$join({arguments[0].text}, {base.text})", STR, may_fail=any_risky([base, *arguments]))
+
+
+def _keys(base: Code, _: Sequence[Code]) -> Code:
+    return keys_of(base)
+
+
+def _values(base: Code, _: Sequence[Code]) -> Code:
+    wrapped = f"[$each({base.text}, function($_v, $_k) {{ {{'v': $_v}} }})]"
+    text = gathered(wrapped, "$_y", Code("$_y.v", base.type.values, PATH))
+    return Code(text, list_of(base.type.values), may_fail=base.may_fail)
+
+
+def _get(base: Code, arguments: Sequence[Code]) -> Code | None:
+    key, *rest = arguments
+    if key.type != STR:
+        return None
+    other = rest[0] if rest else constant(None)
+    held = f"$lookup({base.text}, {key.text})"
+    kind = _type_under(base.type, key)
+    if other.is_constant:
+        text = f"($_g := {held}; $exists($_g) ? $_g : {other.text})"
+    else:  # the other value is worked out before, as Python does
+        text = f"($_v := [{element(other)}]; $_g := {held}; $exists($_g) ? $_g : $_v[0])"
+    result = other.type if kind == NULL else join(kind, other.type) or ANY
+    return Code(text, result, ATOM, may_fail=any_risky([base, *arguments]))
+
+
+def _type_under(kind: ValueType, key: Code) -> ValueType:
+    """Return the type of what a dict has under a key; NULL if it never has this key."""
+    if kind.kind == "obj" and key.is_constant:
+        field = kind.field(key.constant)
+        return NULL if field is None else field.type
+    return kind.values
+
+
+_STARTS: Final = "$_v[1] = '' or $contains($_v[0], $_v[1]) and $substringBefore($_v[0], $_v[1]) = ''"
+_ENDS: Final = (
+    "$_n := $length($_v[0]) - $length($_v[1]); $_n >= 0 and"
+    " $join([$filter([$split($_v[0], '')], function($_x, $_i) { $_i >= $_n })]) = $_v[1]"
+)
+_STRING: Final[Mapping[tuple[str, int], Method]] = {
+    ("upper", 0): _alone("$uppercase({})"),
+    ("lower", 0): _alone("$lowercase({})"),
+    ("strip", 0): _alone("$replace({}, /^\\s+|\\s+$/, '')"),
+    ("lstrip", 0): _alone("$replace({}, /^\\s+/, '')"),
+    ("rstrip", 0): _alone("$replace({}, /\\s+$/, '')"),
+    ("startswith", 1): _compared(_STARTS),
+    ("endswith", 1): _compared(_ENDS),
+    ("split", 1): _split,
+    ("replace", 2): _replace,
+    ("join", 1): _join,
+}
+_DICT: Final[Mapping[tuple[str, int], Method]] = {
+    ("keys", 0): _keys,
+    ("values", 0): _values,
+    ("get", 1): _get,
+    ("get", 2): _get,
+}

@@ -1,0 +1,68 @@
+"""What is known over a whole compilation: names of states and variables, where each state is written, who does it."""
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dcf.asl.jsonata.writing import FUNCTIONS
+from dcf.flow.refusals import Complaint, Refusal, complaint_of
+from dcf.flow.source import Source
+from dcf.steps.vocabulary import Task
+from dcf.values.records import record
+
+_LONGEST_NAME: Final = 70
+
+
+@record(frozen=True, slots=True)
+class Place:
+    """A place in a file of Python; lines and columns begin at 1."""
+
+    file: str
+    line: int
+    column: int
+
+
+@dataclass(slots=True)
+class Program:
+    """The document that is being written. State names are unique over all of its machines.
+
+    `places` has the place of each state, `functions` the task of each state that calls one.
+    """
+
+    places: dict[str, Place] = field(default_factory=dict)
+    functions: dict[str, Task[..., Any]] = field(default_factory=dict)
+    complaints: list[Complaint] = field(default_factory=list)
+    active: list[Callable[..., Any]] = field(default_factory=list)
+    scopes: int = 0
+    _variables: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def state_name(self, wanted: str, node: ast.AST, source: Source) -> str:
+        """Return a name that no other state has, and remember its place."""
+        text = " ".join(wanted.replace("/", "÷").split()) or "state"
+        text = text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+        name, number = text, 2
+        while name in self.places:
+            name, number = f"{text} {number}", number + 1
+        self.places[name] = place_of(node, source)
+        return name
+
+    def variable(self, name: str, scope: int) -> str:
+        """Return the variable in ASL of a name of a scope: no two names share one, and none hides a function."""
+        wanted = f"{name}_" if name in FUNCTIONS else name
+        variable, number = wanted, 2
+        while self._variables.get(variable, (scope, name)) != (scope, name):
+            variable, number = f"{wanted}_{number}", number + 1
+        self._variables[variable] = (scope, name)
+        return variable
+
+    def refuse(self, refusal: Refusal, source: Source) -> None:
+        """Remember a refusal; the rest of the flow is read all the same, so that all complaints come at once."""
+        complaint = complaint_of(refusal, source.file, source.lines)
+        if complaint not in self.complaints:
+            self.complaints.append(complaint)
+
+
+def place_of(node: ast.AST, source: Source) -> Place:
+    """Return the place of a piece of source."""
+    return Place(source.file, getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1)

@@ -1,0 +1,10 @@
+"""Names that may have been meant, for what is misspelt."""
+
+import difflib
+from collections.abc import Iterable
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """Return the sentence that asks whether a similar name was meant, or nothing."""
+    found = difflib.get_close_matches(name, list(known), 1)
+    return f" Did you mean '{found[0]}'?" if found else ""

@@ -1,0 +1,1 @@
+"""Flows whose runs are compared with their simulation and with Python."""
