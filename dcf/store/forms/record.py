@@ -42,6 +42,8 @@ def form_of(ask: Ask, wanted: WantedForm = "auto", *, shards: int = 1, told: Seq
     `told` is the reply to `ASKED`, if it was sent already.
     """
     (recorded,) = told or ask([ASKED])
+    if isinstance(recorded, redis.exceptions.NoPermissionError):
+        raise faults.not_allowed(str(ASKED[0]))
     if isinstance(recorded, redis.ResponseError):
         raise faults.reply_error(recorded)
     found = _recorded(recorded) if isinstance(recorded, bytes) else _decided(ask, wanted, shards)

