@@ -42,6 +42,8 @@ def form_of(ask: Ask, wanted: WantedForm = "auto", *, shards: int = 1, told: Seq
     `told` is the reply to `ASK_FORM`, if it was sent already.
     """
     (recorded,) = told or ask([ASK_FORM])
+    if isinstance(recorded, redis.exceptions.NoPermissionError):
+        raise faults.not_allowed(str(ASK_FORM[0]))
     if isinstance(recorded, redis.ResponseError):
         raise faults.reply_error(recorded)
     found = _recorded(recorded) if isinstance(recorded, bytes) else _decided(ask, wanted, shards)
