@@ -17,6 +17,7 @@ from dcf.store.keys.parts import decode_state
 from dcf.store.keys.table import RunKeys
 from lab.expectation import Expected
 from lab.recording import Call
+from tests.support.redis.documents import read_document, read_texts
 
 PLANNER = "the planner"
 NO_TASKS = (
@@ -212,8 +213,7 @@ def read_happenings(client: Any, run: str) -> tuple[Happening, ...]:
 
 def read_meta(client: Any, run: str) -> dict[str, Any]:
     """Read a run's meta document; empty if there is none."""
-    found = client.execute_command("JSON.GET", RunKeys(run).meta, "$")
-    return {} if found is None else dict(json.loads(found)[0])
+    return dict(read_document(client.execute_command, RunKeys(run).meta) or {})
 
 
 def read_documents(client: Any, run: str) -> dict[str, Any]:
@@ -222,9 +222,9 @@ def read_documents(client: Any, run: str) -> dict[str, Any]:
     named = [key.decode() for key in client.scan_iter(match=f"{prefix}*", count=1000)]
     if not named:
         return {}
-    found = client.execute_command("JSON.MGET", *named, "$")
+    found = read_texts(client.execute_command, named)
     return {
-        decode_state(key.removeprefix(prefix)): whole_state(json.loads(text)[0])
+        decode_state(key.removeprefix(prefix)): whole_state(json.loads(text))
         for key, text in zip(named, found, strict=True)
         if text is not None
     }
@@ -283,5 +283,5 @@ def read_children(client: Any, run: str) -> tuple[dict[str, Any], ...]:
 
 def read_kept_signals(client: Any, run: str) -> tuple[int, ...]:
     """Read the numbers of the signals that a run keeps."""
-    found = client.execute_command("JSON.GET", RunKeys(run).signals, "$")
-    return () if found is None else tuple(one["number"] for one in json.loads(found)[0]["kept"])
+    found = read_document(client.execute_command, RunKeys(run).signals)
+    return () if found is None else tuple(one["number"] for one in found["kept"])

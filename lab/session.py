@@ -5,6 +5,7 @@ A batch is what a seed repeats: its workflows, habits and strikes are drawn from
 
 import random
 import shutil
+import sys
 import threading
 import time
 import traceback
@@ -146,7 +147,7 @@ class Batch:
                 self._resume_all(dcf)
                 self._wait_while_they_go_on(dcf)
                 broken = errands.judge()
-                ticks = schedules.judge(self._kind.client())
+                ticks = schedules.judge(self._kind.client(), len(self._kind.losses))
                 stories = self._finish(dcf)
             finally:
                 self._over.set()
@@ -242,6 +243,7 @@ class Batch:
                 self._struck.append((began, self._kind.strike(luck, self._crew)))
             except Exception:  # noqa: BLE001 - what the batch then shows is no fault of dcf
                 self._missed.append(traceback.format_exc())
+                print(self._missed[-1], file=sys.stderr)  # what was left half done may keep the batch from its end
                 return
             pause_s = luck.uniform(*self._kind.pause_s)
 

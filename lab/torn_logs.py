@@ -33,6 +33,8 @@ from lab.verbs import OwnVerbs
 
 _RUN: Final = "torn"
 _AGENT: Final = "ann"
+_WRITES: Final = (b"JSON.SET", b"JSON.MSET", b"SET", b"MSET")
+"""Commands that write documents of states, in all forms."""
 _CHAIN: Final = {
     "workflow_name": "lab-torn",
     "asl": {
@@ -144,7 +146,7 @@ def tear(log: Path, luck: random.Random) -> int | None:
     for end in reversed(ends):
         begin = max(at for at in range(end) if commands[at][0] == b"MULTI")
         whole = commands[begin + 1 : end]
-        writes = [at for at, (name, _, text) in enumerate(whole) if name.startswith(b"JSON.") and _is_state(text)]
+        writes = [at for at, (name, _, text) in enumerate(whole) if name in _WRITES and _is_state(text)]
         if writes and writes[-1] + 1 < len(whole):
             kept = luck.randint(writes[-1] + 1, len(whole) - 1)
             os.truncate(log, whole[kept][1] + 3)

@@ -207,7 +207,7 @@ class Worker:
             return None
         if habit.name == "asking" and self.ask(held):
             return None
-        self.prepare(held, habit, ttl_s)
+        held = self.prepare(held, habit, ttl_s)
         return None if held.content is None else self.finish(held, held.content, habit)
 
     def ask(self, held: Held) -> bool:
@@ -251,8 +251,8 @@ class Worker:
             time.sleep(0.02)
         return answers
 
-    def prepare(self, held: Held, habit: Habit, ttl_s: int) -> None:
-        """Do what comes before the completion."""
+    def prepare(self, held: Held, habit: Habit, ttl_s: int) -> Held:
+        """Do what comes before the completion, and return the lease that is completed."""
         verbs, run, state, token = self.verbs, held.run, held.state, held.token
         if habit.botches and state.rpartition("/")[2].startswith((CHECKED, GATED)):
             verbs.complete(run, state, token, {"output": {"n": "no number"}})
@@ -271,7 +271,14 @@ class Worker:
                     verbs.write(run, state, token, {"part": 1}, "first")
                 verbs.write(run, state, token, {"part": 2}, "second")
             case "twice":
-                verbs.acquire(run, state, token, ttl_s)
+                return self.acquire_again(held, ttl_s)
+        return held
+
+    def acquire_again(self, held: Held, ttl_s: int) -> Held:
+        """Acquire with the same token. After a power loss this may be a new lease, of a round before."""
+        heard = self.verbs.acquire(held.run, held.state, held.token, ttl_s)
+        again = self.held(held.run, heard, held.token) if heard.is_ok else held
+        return replace(again, brought=held.brought)
 
     def finish(self, held: Held, content: Content, habit: Habit) -> Heard | None:
         """Complete the state: once, twice, twice at once, or with something else as well."""

@@ -31,6 +31,7 @@ from tests.support.redis import restricted
 from tests.support.redis.authority import new_authority
 from tests.support.redis.cluster import Cluster, onlooker_of, redis_cluster
 from tests.support.redis.counting import CountingPool
+from tests.support.redis.documents import STORED
 from tests.support.redis.fake_redis import FakePool
 from tests.support.redis.proxy import Proxy
 from tests.support.redis.restricted import RestrictedRedis, assert_keys_are_ours, restricted_redis
@@ -45,6 +46,10 @@ pytest_plugins = ("tests.support.advice", "tests.support.selection")
 settings.register_profile("dcf", parent=settings.default, deadline=None, max_examples=50)
 settings.register_profile("fast", parent=settings.get_profile("dcf"), max_examples=10)
 settings.load_profile("dcf")
+
+# Servers with RedisJSON are in the tests too: the embedded ones, and those of processes.
+if STORED.name == "text":
+    Connections.wanted = os.environ["DCF_DOCUMENTS"] = "text"
 
 # As `dcf serve` has it. Tests make many objects that live: with Python's own threshold, to parse the package took
 # five seconds of collections and one of parsing.
@@ -246,7 +251,7 @@ def proxy(server: RestrictedRedis) -> Iterator[Proxy]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Connections that are made from now on give a server up that says nothing for a second."""
-    monkeypatch.setattr("dcf.store.connection.connections._TIMEOUT_S", 1.0)
+    monkeypatch.setattr("dcf.store.connection.pools._TIMEOUT_S", 1.0)
 
 
 @pytest.fixture

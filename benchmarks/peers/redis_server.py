@@ -8,7 +8,7 @@ from pathlib import Path
 
 import redis
 
-from dcf.store.embedded.program import find_program
+from dcf.store.embedded.sources import find_program
 
 _PATIENCE_S = 20
 
@@ -31,7 +31,7 @@ def redis_server(folder: Path) -> Iterator[str]:
 @contextmanager
 def server_process(folder: Path, port: int, *further: str) -> Iterator[None]:
     """Start a server on this port, with further options, and wait until it answers; end it afterwards."""
-    program, *modules = find_program()
+    program = find_program()
     folder.mkdir(parents=True, exist_ok=True)
     options = {
         "bind": "127.0.0.1",
@@ -42,11 +42,10 @@ def server_process(folder: Path, port: int, *further: str) -> Iterator[None]:
         "save": "",
         "maxmemory-policy": "noeviction",
         "logfile": str(folder / "redis.log"),
-        "locale-collate": "C",
     }
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
-    loads = [word for module in modules for word in ("--loadmodule", str(module))]
-    with subprocess.Popen([str(program), *words, *loads, *further], stdout=subprocess.DEVNULL) as process:
+    loads = [word for module in program.modules for word in ("--loadmodule", str(module))]
+    with subprocess.Popen([str(program.server), *words, *loads, *further], stdout=subprocess.DEVNULL) as process:
         try:
             _wait_for(f"redis://127.0.0.1:{port}/0")
             yield

@@ -109,6 +109,9 @@ _TABLE: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
                 "List who changed agents, skills, files, documents and API keys, and what was refused, newest first."
             ),
         },
+        "commands.store": {
+            "store": "Look after the Redis that dcf keeps everything in.",
+        },
         "commands.lifecycle": {
             "cancel": (
                 "End a run at once: open states are cancelled, holders are told to stop, late results are refused."

@@ -64,7 +64,9 @@ def run_list() -> "Iterator[RunList]":
     with ExitStack() as stack:
         with patience("waiting for Redis"):
             url, fsync = found.redis_address, found.appendfsync
-            opening = opened(url, found.data_dir, appendfsync=fsync, maxmemory=found.maxmemory)
+            opening = opened(
+                url, found.data_dir, appendfsync=fsync, maxmemory=found.maxmemory, documents=found.documents
+            )
             _, connections = stack.enter_context(opening)
             inspect_server(connections)
         yield RunList(Catalog(connections))

@@ -1,16 +1,20 @@
 """Appends to a file: all of the data or none of it, with a file lock so that writers take turns."""
 
 import errno
-import fcntl
 import os
 import stat
+import sys
 import time
 from contextlib import suppress
 from typing import Final
 
+from dcf.files.flags import CLOEXEC, NOFOLLOW, NONBLOCK
 from dcf.files.roots import Stopped
 
-_APPEND: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+if sys.platform != "win32":
+    import fcntl
+
+_APPEND: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | NOFOLLOW | NONBLOCK | CLOEXEC
 _GROWTH: Final = 64
 """A file may grow by appending to this many times the size that one call may write."""
 

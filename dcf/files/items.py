@@ -22,6 +22,7 @@ from typing import BinaryIO, Final, TextIO
 from dcf.asl.items.reading import reader_failure
 from dcf.asl.items.sources import Listed, bring, missing
 from dcf.asl.steps import NeedItems
+from dcf.files.flags import CLOEXEC, DIRECTORY, NOFOLLOW, NONBLOCK
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.text_pieces import clip
@@ -31,10 +32,10 @@ MAX_DEPTH: Final = 32
 """Most levels of directories in one listing."""
 
 _CHUNK: Final = 64 * 1024
-_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_STEP: Final = _DIRECTORY | os.O_NOFOLLOW
+_DIRECTORY: Final = os.O_RDONLY | DIRECTORY | CLOEXEC
+_STEP: Final = _DIRECTORY | NOFOLLOW
 # Without O_NONBLOCK, opening a named pipe would block until somebody writes to it.
-_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FILE: Final = os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
+from dcf.files.flags import CLOEXEC, DIRECTORY, NOFOLLOW
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
-STEP: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+STEP: Final = os.O_RDONLY | DIRECTORY | NOFOLLOW | CLOEXEC
 
 _WORDS: Final = {
     errno.EACCES: "the server has no permission",

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from dcf.files.appending import append_to
+from dcf.files.flags import CLOEXEC, NOFOLLOW, NONBLOCK
 from dcf.files.roots import STEP, RootedPath, Roots, Stopped, descend, failed
 from dcf.files.walking import DirectoryEntry, describe, walk
 from dcf.values.json_text import byte_length
@@ -24,8 +25,8 @@ from dcf.values.refusal import Refusal
 
 MAX_BYTES: Final = 1024 * 1024
 
-_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ: Final = os.O_RDONLY | NOFOLLOW | NONBLOCK | CLOEXEC
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW | CLOEXEC
 _MAX_DEPTH: Final = 64
 
 Asked = ParamSpec("Asked")

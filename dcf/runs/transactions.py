@@ -274,7 +274,7 @@ class Transactions:
         if "/" not in path:
             raise StoreUnsuitable(
                 f"The document of state '{path}' of run '{workflow_id}' is missing or is no JSON.",
-                "Look at the key with TYPE and JSON.GET; somebody changed it by hand.",
+                "Look at the key with TYPE, JSON.GET or GET; somebody changed it by hand.",
             )
         unopened = StateDoc(waits_for={ancestors(path)[-1]: 0})
         return replace(snapshot, states={**snapshot.states, path: unopened})

@@ -1,6 +1,7 @@
 """The settings of the Redis that dcf connects to. A part of `dcf.settings.process`."""
 
 from pathlib import Path
+from typing import Literal
 from urllib.parse import quote
 
 from pydantic import BaseModel, Field, SecretStr
@@ -17,6 +18,11 @@ class RedisSettings(BaseModel):
     redis_password_file: Path | None = Field(
         default=None,
         description="file with the password for REDIS_URL, read for every new connection; unset: the one in the URL",
+    )
+
+    documents: Literal["auto", "json", "text"] = Field(
+        default="auto",
+        description="how a Redis that is empty is to keep documents: json needs RedisJSON, which auto uses where it is",
     )
 
     @property

@@ -328,7 +328,10 @@ def test_a_redis_that_is_full_is_told_apart_from_one_that_will_not_do(dcf: Dcf, 
 def test_a_redis_without_the_json_module(dcf: Dcf, short_directory: Path) -> None:
     with plain_redis(short_directory) as path:
         for command in ("ls", "doctor"):
-            told(dcf(command, REDIS_URL=f"unix://{path}"), 4, "store_unsuitable", "RedisJSON")
+            found = dcf(command, REDIS_URL=f"unix://{path}", DCF_DOCUMENTS="json")
+            told(found, 4, "store_unsuitable", "RedisJSON")
+        assert "documents as text; Redis 8." in " ".join(dcf("doctor", REDIS_URL=f"unix://{path}").stdout.split())
+        assert json.loads(dcf("doctor", "--json", REDIS_URL=f"unix://{path}").stdout)["documents"] == "text"
 
 
 def test_a_data_directory_that_cannot_be_written(dcf_alone: Dcf, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys
 from tests.cli.conftest import Dcf
 from tests.support.redis.alone import url_of, world_alone
+from tests.support.redis.documents import set_member
 from tests.support.workflows.machines import chain
 from tests.support.world import World
 
@@ -27,7 +28,7 @@ def test_runs_are_cancelled_finalized_deleted_and_pruned(dcf: Dcf, crowded: tupl
     world, url = crowded
     first, second, old = (world.create(chain("A"), agents={"A": "a-1"}) for _ in range(3))
     world.lifecycle.cancel(old)
-    world.ask("JSON.SET", RunKeys(old).meta, "$.finished_at", f'"{LONG_AGO}"')
+    set_member(world.ask, RunKeys(old).meta, "finished_at", LONG_AGO)
     for listed in (keys.RUNS, keys.runs_by(Facet.STATUS, "cancelled")):
         world.ask("ZADD", listed, 1, old)  # it was created long ago, too
     world.ask("CONFIG", "SET", "maxmemory", "1")

@@ -8,6 +8,7 @@ import redis
 from redis.exceptions import AuthenticationError, NoPermissionError
 
 from tests.support.paths import ROOT
+from tests.support.redis.documents import read_command, write_command, write_many_command
 from tests.support.redis.restricted import USERS, RestrictedRedis, rendered
 from tests.support.tables import rows
 
@@ -36,7 +37,7 @@ NEVER = [
 NOT_FOR_EVERYONE = {
     "EVAL x 0": "dcf",
     "CONFIG GET appendfsync": "dcf",
-    f"JSON.SET {KEY} $ 1": "dcf",
+    " ".join(map(str, write_command(KEY, "1"))): "dcf",
     f"DUMP {KEY}": "dcf",
     "SSUBSCRIBE cp:idx:{a1}:news": "dcf",
     "SPUBLISH cp:idx:{a1}:news m": "dcf",
@@ -58,7 +59,7 @@ def store_source() -> str:
     return "".join(path.read_text("utf-8") for room in rooms for path in room.rglob("*.py"))
 
 
-def may(admin: redis.Redis, user: str, *command: str) -> bool:
+def may(admin: redis.Redis, user: str, *command: str | bytes | float) -> bool:
     reply: str = admin.execute_command("ACL", "DRYRUN", user, *command)  # type: ignore[no-untyped-call]
     assert reply == "OK" or "has no permissions" in reply or "no permissions to access" in reply, reply
     return reply == "OK"
@@ -84,18 +85,17 @@ def test_some_commands_are_for_one_user_only(admin: redis.Redis, command: str, o
 
 @rows("key", STRANGE)
 def test_other_keys_are_nobodys(admin: redis.Redis, key: str) -> None:
-    wishes = [["GET", key], ["JSON.GET", key], ["TYPE", key], ["XRANGE", key, "-", "+"], ["ZRANGE", key, "0", "-1"]]
-    wishes += [["SET", key, "1"], ["JSON.SET", key, "$", "1"], ["JSON.MSET", KEY, "$", "1", key, "$", "1"]]
-    wishes += [["DEL", KEY, key], ["EVAL", "return 1", "1", key], ["WATCH", key], ["XADD", key, "*", "a", "b"]]
-    wishes += [["XREADGROUP", "GROUP", "g", "c", "STREAMS", key, ">"], ["EXPIRE", key, "1"]]
+    wishes = [read_command(key), write_command(key, "1"), write_many_command({KEY: "1", key: "1"})]
+    wishes += [("GET", key), ("TYPE", key), ("XRANGE", key, "-", "+"), ("ZRANGE", key, "0", "-1"), ("SET", key, "1")]
+    wishes += [("DEL", KEY, key), ("EVAL", "return 1", "1", key), ("WATCH", key), ("XADD", key, "*", "a", "b")]
+    wishes += [("XREADGROUP", "GROUP", "g", "c", "STREAMS", key, ">"), ("EXPIRE", key, "1")]
     assert [(user, wish) for user in WHO_MAY_COME for wish in wishes if may(admin, user, *wish)] == []
 
 
 @rows("key", OWN)
 def test_the_keys_of_dcf_are_for_dcf_and_for_looking(admin: redis.Redis, key: str) -> None:
-    read, written = ["JSON.GET", key, "$"], ["JSON.SET", key, "$", "1"]
-    assert [user for user in WHO_MAY_COME if may(admin, user, *read)] == ["dcf", "operator"]
-    assert [user for user in WHO_MAY_COME if may(admin, user, *written)] == ["dcf"]
+    assert [user for user in WHO_MAY_COME if may(admin, user, *read_command(key))] == ["dcf", "operator"]
+    assert [user for user in WHO_MAY_COME if may(admin, user, *write_command(key, "1"))] == ["dcf"]
 
 
 @rows("name", GRANTED["operator"])

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dcf.store.connection.commands import Command
 from lab import case_rules
 from lab.artifacts import KeptArtifacts, PutArtifact
 from lab.bombs import Bomb
@@ -31,6 +32,7 @@ from lab.polling import FrozenPoll
 from lab.quotas import Start
 from lab.torn_logs import TornLog, tear
 from lab.two_versions import Mixed
+from tests.support.redis.documents import write_many_command
 from tests.support.tables import rows
 
 POLL = FrozenPoll(term_s=15, status="succeeded")
@@ -106,9 +108,9 @@ def test_each_rule_of_errands_has_a_planted_fault() -> None:
 def test_a_log_is_torn_behind_the_documents_of_the_run_and_before_the_end(tmp_path: Path) -> None:
     log = tmp_path / "log"
     before = _written(("SET", "a", "b"))
-    commands: list[tuple[str, ...]] = [
+    commands: list[Command] = [
         ("MULTI",),
-        ("JSON.MSET", "cp:wf:torn:state:A", "$", "{}"),
+        write_many_command({"cp:wf:torn:state:A": "{}"}),
         ("XADD", "e", "*"),
         ("ZADD", "t", "1"),
     ]
@@ -121,5 +123,6 @@ def test_a_log_is_torn_behind_the_documents_of_the_run_and_before_the_end(tmp_pa
         assert len(log.read_bytes()) == len(whole) + 3
 
 
-def _written(command: tuple[str, ...]) -> bytes:
-    return b"".join([b"*%d\r\n" % len(command), *(b"$%d\r\n%s\r\n" % (len(word), word.encode()) for word in command)])
+def _written(command: Command) -> bytes:
+    words = [str(word).encode() for word in command]
+    return b"".join([b"*%d\r\n" % len(words), *(b"$%d\r\n%s\r\n" % (len(word), word) for word in words)])

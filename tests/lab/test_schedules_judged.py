@@ -36,3 +36,10 @@ def test_runs_that_overlap_are_found() -> None:
     (open_end,) = overlapping_runs({"a": run(1, None), "b": run(4, 6)})
     assert early.startswith("run b began before a had ended")
     assert open_end.startswith("run b began before a had ended")
+
+
+def test_a_power_loss_excuses_the_overlap_of_one_pair_of_runs() -> None:
+    overlapping = {"a": run(1, 5), "b": run(4, 8), "c": run(7, 9)}
+    assert list(overlapping_runs({"a": run(1, 5), "b": run(4, 6)}, losses=1)) == []
+    (second,) = overlapping_runs(overlapping, losses=1)
+    assert second.startswith("run c began before b had ended")

@@ -27,6 +27,7 @@ from dcf.workforce.skills.equipment import Equipment, Limits
 from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 from tests.support.agents.faults import WholePlatform
 from tests.support.agents.skill_manifests import REGISTRY
+from tests.support.redis.documents import change_document
 from tests.support.world import World
 
 MIRROR = "dcf_active_skills"
@@ -157,7 +158,18 @@ class Workshop:
 
     def expire(self, key: str) -> None:
         """As if whoever reserved something under this key had died long ago."""
-        self.world.ask("JSON.SET", key, "$..until", "0")
+        change_document(self.world.ask, key, _end_reservations)
+
+
+def _end_reservations(found: object) -> None:
+    """Set all times until which something is reserved, however deep, to long ago."""
+    if isinstance(found, dict):
+        found |= {"until": 0} if "until" in found else {}
+        for inner in found.values():
+            _end_reservations(inner)
+    elif isinstance(found, list):
+        for inner in found:
+            _end_reservations(inner)
 
 
 @pytest.fixture

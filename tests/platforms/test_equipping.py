@@ -12,6 +12,7 @@ from tests.platforms.conftest import MIRROR, Site, Workshop, read
 from tests.support.agents.faults import Died, Watched, always, once
 from tests.support.agents.skill_manifests import Document, manifest, source, tool
 from tests.support.racing import race
+from tests.support.redis.documents import read_text
 from tests.support.tables import rows
 
 GONE = ToolUnavailable("The server does not have it.")
@@ -440,7 +441,7 @@ def test_no_secret_of_the_registry_reaches_the_store(
     agent = site.make()
     chosen.equipment().load(agent, read(manifest()))
     for key in (keys.skills(agent), keys.agent(agent)):
-        assert secret.encode() not in (workshop.world.ask("JSON.GET", key) or b"")
+        assert secret.encode() not in (read_text(workshop.world.ask, key) or b"")
 
 
 def test_an_agent_that_is_not_there_is_named_and_nothing_is_kept(workshop: Workshop) -> None:

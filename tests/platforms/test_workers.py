@@ -15,6 +15,7 @@ from tests.platforms.conftest import Site, Workshop, read
 from tests.support.agents.faults import Died, Watched, always, once
 from tests.support.agents.skill_manifests import manifest
 from tests.support.racing import race
+from tests.support.redis.documents import set_member
 from tests.support.tables import rows
 from tests.support.workflows.machines import chain
 
@@ -143,7 +144,7 @@ def test_the_agents_are_assigned_in_the_run_and_nothing_else_of_it_changes(works
     crew = create(workshop.workers(), wish(site, run, "A", "B"))
     assert world.meta(run) == before | {"agents": dict(crew.agents)}
     assert world.event_types(run)[-1] == "AgentsAssigned"
-    world.ask("JSON.SET", world.store.keys(run).meta, "$.agents", "{}")
+    set_member(world.ask, world.store.keys(run).meta, "agents", {})
     create(workshop.workers(), wish(site, run, "A", "B"))
     assert world.meta(run)["agents"] == crew.agents, "a map that was lost is written again"
 
@@ -313,7 +314,7 @@ def test_deleting_the_workers_of_a_run_leaves_all_other_agents(workshop: Worksho
     other = create(workshop.workers(), wish(site, other_run, "A")).agents["A"]
     run = world.create(chain("A", "B", "C"))
     crew = create(workshop.workers(), wish(site, run))
-    world.ask("JSON.SET", world.store.keys(run).meta, "$.agents.C", f'"{stranger}"')
+    set_member(world.ask, world.store.keys(run).meta, ("agents", "C"), stranger)
     results = workshop.workers().delete_workers(run)
     assert {(one.state, one.agent_id, one.deleted, one.error) for one in results} == {
         (state, agent, True, None) for state, agent in crew.agents.items()

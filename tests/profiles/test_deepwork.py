@@ -13,6 +13,7 @@ from dcf.profiles.deepwork.jobs import read_job
 from dcf.profiles.profile import NotDone
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect
+from tests.support.redis.documents import set_member
 from tests.support.redis.restricted import RestrictedRedis
 
 pytestmark = pytest.mark.anyio
@@ -200,8 +201,8 @@ async def test_a_step_whose_lease_was_lost_is_taken_again_and_reviewed(
         (run,) = (await native.ok("list_runs", tag="deepwork", agent=agent))["runs"]
         place = f"cp:wf:{run['workflow_id']}:state:interviews"
         with profiles_redis.admin() as admin:
-            admin.execute_command("JSON.SET", place, "$.lease.token", f'"{secrets.token_hex(16)}"')
-            admin.execute_command("JSON.SET", place, "$.lease.expires_at", '"2001-01-01T00:00:00.000000Z"')
+            set_member(admin.execute_command, place, ("lease", "token"), secrets.token_hex(16))
+            set_member(admin.execute_command, place, ("lease", "expires_at"), "2001-01-01T00:00:00.000000Z")
         waits = await worker.ok("finished_step", outputs=["interviews.md"])
         assert (waits["status"], waits["failed_criteria"]) == ("needs_work", [])
 

@@ -18,6 +18,7 @@ from dcf.store.keys import parts as key_parts
 from dcf.store.transaction.runs import RunStore
 from dcf.values.refusal import Refusal
 from tests.support.redis.counting import CountingPool
+from tests.support.redis.documents import SENT, set_member, write_document
 from tests.support.tables import rows
 from tests.support.workflows.machines import chain, numbered_chain, workflow
 from tests.support.workflows.scopes import parallel, task
@@ -36,8 +37,8 @@ def open_by_hand(world: World, run: str, states: list[str]) -> None:
     """Enter states as parallel branches will: control stands in all of them."""
     found = world.store.keys(run)
     for number, state in enumerate(states):
-        world.ask("JSON.SET", found.state(state), "$.waits_for", "{}")
-        world.ask("JSON.SET", found.input(state), "$", f'"for {state}"')
+        set_member(world.ask, found.state(state), "waits_for", {})
+        write_document(world.ask, found.input(state), f"for {state}")
         world.ask("ZADD", found.timers, 1000 + number, key_parts.encode_state(state))
 
 
@@ -272,7 +273,7 @@ def test_a_claim_that_finds_nothing_is_one_packet_however_many_are_leased(
         pass
     with counting.counted() as packets:
         assert isinstance(world.claim(run, "w"), NothingReady)
-    assert packets == [["UNWATCH", "WATCH", "TIME", "JSON.GET", "EVAL"]]
+    assert packets == [["UNWATCH", "WATCH", "TIME", SENT.read_members, "EVAL"]]
 
 
 def test_states_that_only_look_ready_are_passed_over(real: World) -> None:
@@ -280,7 +281,7 @@ def test_states_that_only_look_ready_are_passed_over(real: World) -> None:
     run = real.create(numbered_chain(6))
     open_by_hand(real, run, names)
     for name in names[:5]:
-        real.ask("JSON.SET", real.store.keys(run).state(name), "$.attempts", 1000)
+        set_member(real.ask, real.store.keys(run).state(name), "attempts", 1000)
     answer = real.claim(run, "w")
     assert isinstance(answer, Leased)
     assert answer.state == "S5"

@@ -21,6 +21,7 @@ from dcf.store.keys import table as keys
 from dcf.store.lists.pages import Catalog
 from dcf.store.transaction.evaluation_marks import EvaluationMarks
 from dcf.values.refusal import Refusal
+from tests.support.redis.documents import set_member
 from tests.support.tables import rows
 from tests.support.workflows.machines import Document, chain, workflow
 from tests.support.workflows.scopes import each, task
@@ -206,7 +207,7 @@ def test_the_clock_leaves_a_held_run_alone_and_goes_on_with_it_once_it_is_releas
     world.do(run, "A")
     dies(world, run, "Pause", "host:1:a", "host:2:b")
     key = world.store.keys(run).state("Pause")
-    world.ask("JSON.SET", key, "$.not_before", '"2001-01-01T00:00:00.000000Z"')
+    set_member(world.ask, key, "not_before", "2001-01-01T00:00:00.000000Z")
     for _ in range(3):  # it finds the deaths, then that the run is on hold
         world.make_due(run, "Pause")
         world.notifications.pulse()

@@ -15,6 +15,7 @@ from dcf.features.schedules.model import ScheduleWish
 from dcf.features.schedules.operations import ScheduleMade
 from dcf.store.keys import table as keys
 from dcf.values.instants import SECOND
+from tests.support.redis.documents import set_member
 from tests.support.redis.proxy import Fault, Proxy
 from tests.support.tables import rows
 from tests.support.workflows.machines import chain
@@ -80,7 +81,7 @@ def test_a_schedule_whose_definition_was_lost_before_it_was_created_starts_its_r
     lose(world, definition)
     name = scheduled(world, definition)
     due = (world.schedules.read(name).next_at or 0) - 60 * SECOND
-    world.ask("JSON.SET", schedule_keys.schedule(name), "$.next_at", str(due))
+    set_member(world.ask, schedule_keys.schedule(name), "next_at", due)
     assert world.schedules.look(name) == 1
     assert [record.outcome for record in world.schedules.read(name).records] == ["started"]
 

@@ -11,6 +11,7 @@ from dcf.runs.known_ready import KnownReady
 from dcf.store.transaction.runs import RunStore
 from dcf.values.refusal import Refusal
 from tests.support.redis.counting import CountingPool
+from tests.support.redis.documents import SENT
 from tests.support.tables import rows
 from tests.support.workflows.machines import workflow
 from tests.support.workflows.scopes import parallel, task
@@ -19,8 +20,8 @@ from tests.support.world import World
 Worlds = Callable[..., World]
 
 BY_NAME = [
-    ["WATCH", "TIME", "JSON.GET", "JSON.MGET"],
-    ["MULTI", "JSON.MSET", "HINCRBY", "XADD", "ZREM", "ZADD", "EXEC"],
+    ["WATCH", "TIME", SENT.read_members, SENT.read_many],
+    ["MULTI", SENT.write_many, "HINCRBY", "XADD", "ZREM", "ZADD", "EXEC"],
 ]
 
 

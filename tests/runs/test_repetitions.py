@@ -11,6 +11,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.store.transaction.runs import RunStore
 from dcf.values.refusal import Refusal
 from tests.support import ahead
+from tests.support.redis.documents import set_member
 from tests.support.tables import rows
 from tests.support.workflows.machines import Document, chain, workflow
 from tests.support.workflows.scopes import parallel, task
@@ -53,7 +54,7 @@ def frozen_server(world: World, meanwhile: Callable[[], object]) -> ControlPlane
 
 def retry_at_once(world: World, run: str) -> None:
     key = world.store.keys(run).state("A")
-    world.ask("JSON.SET", key, "$.not_before", '"2001-01-01T00:00:00.000000Z"')
+    set_member(world.ask, key, "not_before", "2001-01-01T00:00:00.000000Z")
 
 
 def test_a_failure_is_told_again_after_a_retry_and_a_second_holders_completion(world: World) -> None:

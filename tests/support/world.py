@@ -47,18 +47,18 @@ from dcf.features.work.operations import WorkFinding
 from dcf.features.work.storage import WorkList
 from dcf.ports import Deliverer
 from dcf.runs.clock.clock import RunClock
+from dcf.runs.concluding import Outside
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifying.deliveries import DeliveryThreads
 from dcf.runs.notifying.notifications import Notifications
 from dcf.runs.notifying.queues import Lanes
-from dcf.runs.outside import Outside
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.starting import Starting
 from dcf.runs.views.histories import Histories
 from dcf.runs.views.lists import RunList
 from dcf.runs.views.reading import RunViews
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.connection.commands import Reply
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import Documents
@@ -79,6 +79,7 @@ from dcf.store.transaction.runs import RunStore
 from dcf.values.refusal import Refusal
 from tests.support.agents.mocks import Files
 from tests.support.ahead import Ahead
+from tests.support.redis.documents import read_texts, set_member
 from tests.support.workflows.machines import Document
 
 LONG = 3600
@@ -320,10 +321,11 @@ class World:
         """The documents of all states, those inside scopes too, as they stand in Redis."""
         prefix = self.store.keys(run).state("")
         found = [key.decode() for key in self.ask("KEYS", f"{prefix}*")]
-        return {key_parts.decode_state(key.removeprefix(prefix)): self.ask("JSON.GET", key, "$") for key in found}
+        texts = zip(found, read_texts(self.ask, found) if found else (), strict=True)
+        return {key_parts.decode_state(key.removeprefix(prefix)): text for key, text in texts if text is not None}
 
     def every_doc(self, run: str) -> dict[str, StateDoc]:
-        return {path: read_state(json.loads(raw)[0]) for path, raw in self.raw_docs(run).items()}
+        return {path: read_state(json.loads(raw)) for path, raw in self.raw_docs(run).items()}
 
     def statuses(self, run: str) -> dict[str, str]:
         return {name: doc.status.value for name, doc in self.docs(run).items()}
@@ -384,7 +386,7 @@ class World:
 
     def expire_lease(self, run: str, state: str) -> None:
         """As if the lease had been taken long ago."""
-        self.ask("JSON.SET", self.store.keys(run).state(state), "$.lease.expires_at", '"2001-01-01T00:00:00.000000Z"')
+        set_member(self.ask, self.store.keys(run).state(state), ("lease", "expires_at"), "2001-01-01T00:00:00.000000Z")
         self.make_due(run, state)
 
     def only_list(self, run: str) -> None:

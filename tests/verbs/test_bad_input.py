@@ -22,7 +22,7 @@ from dcf.values import json_text
 from dcf.verbs import envelope
 from dcf.verbs.limits import meter_of
 from dcf.verbs.registry import ID_PATTERN, TOOLS
-from tests.support.redis.redis_contents import GONE_S, Kept, changed
+from tests.support.redis.redis_contents import GONE_S, Kept, changed, content_of
 from tests.support.tables import rows
 from tests.tools.access import smallest
 from tests.tools.calls import Answer, Tools, check, lease_on, new_run
@@ -169,11 +169,8 @@ def dump(application: Application) -> Iterator[Dump]:
 
     def everything() -> dict[str, Kept]:
         keys = [key for key in client.scan_iter() if not key.startswith((AUDIT_TRAIL.encode(), PROBE.encode()))]
-        found = ((key.decode(), content(key), client.ttl(key)) for key in keys)
+        found = ((key.decode(), content_of(client.execute_command, key), client.ttl(key)) for key in keys)
         return {key: Kept(held, life_s >= 0) for key, held, life_s in found if life_s != GONE_S}
-
-    def content(key: bytes) -> object:
-        return client.execute_command("JSON.GET", key) if client.type(key) == b"ReJSON-RL" else client.dump(key)
 
     yield everything
     client.close()

@@ -8,6 +8,7 @@ from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.verbs.answers.guidance import AFTER
 from dcf.verbs.registry import TOOLS
+from tests.support.redis.documents import set_member
 from tests.support.tables import rows
 from tests.support.workflows.scopes import each, task
 from tests.tools.access import PLANNER, WORKER, ask, key_of
@@ -154,8 +155,8 @@ async def expired(tools: Tools, run: str, raw_redis: Any) -> list[tuple[str, dic
     """The calls that a renewal is met with whose lease has expired."""
     await new_run(tools, run)
     token = await lease_on(tools, run)
-    past = '"2001-01-01T00:00:00.000000Z"'
-    raw_redis.execute_command("JSON.SET", f"cp:wf:{run}:state:A", "$.lease.expires_at", past)
+    past = "2001-01-01T00:00:00.000000Z"
+    set_member(raw_redis.execute_command, f"cp:wf:{run}:state:A", ("lease", "expires_at"), past)
     place = {"workflow_id": run, "state": "A", "lease_token": token}
     return next_of(await tools.refused("lease_expired", "renew_state_lease", **place))
 

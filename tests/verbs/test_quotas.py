@@ -260,7 +260,7 @@ def test_a_run_that_is_about_to_be_created_takes_a_place(sites: list[Application
     key, run = _key(sites, *PLANNER, live_runs=1), f"quota-{secrets.token_hex(6)}"
     account = Account(key_id=_id(key), quotas=Quotas(live_runs=1))
     connections = sites[0].history._connections
-    assert refusal_in(ask(connections, reservation(keys_of(run), 10, account))[0]) is None
+    assert refusal_in(ask(connections, reservation(connections.form, keys_of(run), 10, account))[0]) is None
     assert _created(urls[0], key, f"{run}-2") == "quota_exceeded"
     connections.send(("ZADD", keys.quota(_id(key), "live"), 1, run))  # a minute passes
     assert _created(urls[0], key, f"{run}-2") == "ok"

@@ -20,6 +20,7 @@ from dcf.values.instants import SECOND, from_text, to_text
 from tests.features.external.test_callbacks import asks
 from tests.features.external.test_operations import waits
 from tests.support.ahead import now
+from tests.support.redis.documents import Place, set_member
 from tests.support.workflows.machines import Document, chain, workflow
 from tests.support.world import World
 from tests.web import run_stories
@@ -35,8 +36,8 @@ def started(world: World, document: Document, **options: object) -> str:
     return run
 
 
-def put(world: World, run: str, state: str, field: str, value: str) -> None:
-    world.ask("JSON.SET", world.store.keys(run).state(state), f"$.{field}", value)
+def put(world: World, run: str, state: str, place: Place, value: object) -> None:
+    set_member(world.ask, world.store.keys(run).state(state), place, value)
 
 
 def not_started(world: World) -> str:
@@ -72,7 +73,7 @@ def lease_held(world: World) -> str:
 
 def lease_expired(world: World) -> str:
     run = lease_held(world)
-    put(world, run, "A", "lease.expires_at", f'"{to_text(now(world) - 60 * SECOND)}"')
+    put(world, run, "A", ("lease", "expires_at"), to_text(now(world) - 60 * SECOND))
     world.make_due(run, "A")
     return run
 
@@ -81,7 +82,7 @@ def keeps_failing(world: World) -> str:
     retry = [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 9, "IntervalSeconds": 3600}]
     run = started(world, workflow({"A": {"Type": "Task", "Retry": retry, "End": True}}), agents={"A": "a-1"})
     for _ in range(3):
-        put(world, run, "A", "not_before", "null")
+        put(world, run, "A", "not_before", None)
         lease = world.acquire(run, "A", "a-1")
         world.fail(run, "A", lease, "Broken", "no such file")
     return run
@@ -99,7 +100,7 @@ def paused(world: World) -> str:
 
 def clock_late(world: World) -> str:
     run = timer_due(world)
-    put(world, run, "W", "not_before", f'"{LONG_AGO}"')
+    put(world, run, "W", "not_before", LONG_AGO)
     world.make_due(run, "W")
     world.ask("ZADD", world.store.keys(run).timers, from_text(LONG_AGO) or 0, key_parts.encode_state("W"))
     return run
@@ -174,7 +175,7 @@ def timer_lost(world: World) -> str:
 
 def nothing_open(world: World) -> str:
     run = timer_lost(world)
-    world.ask("JSON.SET", world.store.keys(run).state("A"), "$.status", '"succeeded"')
+    set_member(world.ask, world.store.keys(run).state("A"), "status", "succeeded")
     return run
 
 

@@ -17,6 +17,7 @@ from dcf.web.guard import Guard
 from dcf.web.sessions import Sessions
 from dcf.web.site import build_site, pages, routes
 from dcf.web.visit import Visit
+from tests.support.redis.documents import set_member
 from tests.support.redis.restricted import RestrictedRedis
 from tests.support.tables import rows
 from tests.tools.calls import ONE_TASK
@@ -189,7 +190,7 @@ async def _without(keyed: Application, web_redis: RestrictedRedis, kind: str) ->
                 if admin.hget(session, "key_id") == key.record.key_id:
                     admin.delete(session)
         elif kind == "of a key that may not read":
-            admin.execute_command("JSON.SET", f"cp:idx:keys:{key.record.key_id}", "$.scopes", '["plan","operate"]')
+            set_member(admin.execute_command, f"cp:idx:keys:{key.record.key_id}", "scopes", ["plan", "operate"])
     if kind == "revoked":
         keyed.keys.revoke(key.record.key_id)
     if kind == "logged out":

@@ -7,7 +7,7 @@ import pytest
 from dcf.application.application import open_application
 from dcf.settings.process import Settings
 from dcf.web.site import build_site
-from tests.support.redis.servers import JSON_MODULE, listens, running
+from tests.support.redis.servers import MODULES, listens, running
 from tests.support.waiting import wait_until
 from tests.web.visitors import Visitor
 
@@ -21,7 +21,7 @@ PAGES = (
 
 async def test_a_page_says_503_and_not_that_the_request_is_wrong_while_redis_is_away(short_directory: Path) -> None:
     place = short_directory / "away.sock"
-    with running("--port", "0", "--unixsocket", str(place), "--loadmodule", str(JSON_MODULE)) as process:
+    with running("--port", "0", "--unixsocket", str(place), *MODULES) as process:
         wait_until(lambda: listens(place))
         settings = Settings.model_validate({"redis_url": f"unix://{place}", "auth": "off"})
         with open_application(settings) as application:

@@ -103,7 +103,7 @@ def _opened(path: Path) -> Iterator[TextIO]:
         yield sys.stdout
         return
     try:
-        number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     except OSError as error:
         raise InvalidArgument(f"The file of --export cannot be written: {error.strerror}.", "Name another.") from None
     with os.fdopen(number, "a", encoding="utf-8") as file:

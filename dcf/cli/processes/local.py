@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -77,6 +78,8 @@ def local(
     def end(number: int, _: object) -> None:
         end_all(lambda: os._exit(128 + number))  # a thread waits for standard input, which cannot be interrupted
 
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
+    if sys.platform != "win32":
+        signal.signal(signal.SIGHUP, end)
     anyio.run(serve, local_server)

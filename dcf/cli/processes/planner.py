@@ -70,9 +70,11 @@ class RunPlace:
         An embedded Redis then stays while the server is restarted.
         """
         from dcf.application.application import open_application
+        from dcf.cli.processes.server_line import server_line
         from dcf.settings.process import read_settings
 
         self.found = stack.enter_context(open_application(read_settings()))
+        self.say(server_line(self.found, self.found.health.checked()))
         self.obstacle = Obstacle(self.found.health, self.say)
         return self.found
 

@@ -16,6 +16,7 @@ from dcf.application.application import Application, open_application
 from dcf.cli.log_throttle import throttle_logs
 from dcf.cli.processes.garbage import collect_when_loaded
 from dcf.cli.processes.metrics_port import metrics_apart
+from dcf.cli.processes.server_line import server_line
 from dcf.errors import InvalidArgument
 from dcf.features.health.routes import AllMetrics
 from dcf.settings.process import Settings
@@ -54,7 +55,9 @@ def serve(
         _ = tracing.current.live  # the SDK of MCP begins a span for each message that is part of a trace
     with ExitStack() as stack:
         application = stack.enter_context(open_application(settings))
-        for finding in application.health.checked().not_as_asked():
+        report = application.health.checked()
+        _say(server_line(application, report))
+        for finding in report.not_as_asked():
             _say(" ".join(filter(None, (f"{finding.level}: {finding.sentence}", finding.remedy))))
         if collector is not None:
             stack.enter_context(sending(collector, AllMetrics(application, metrics.count()).read))
@@ -83,6 +86,7 @@ def serve_web(settings: Settings, announce: Announce, *, may_act: bool = False) 
     from dcf.web.site import build_site
 
     with open_application(settings) as application:
+        _say(server_line(application, application.health.checked()))
         refuse_exposure(settings, settings.mcp_host, application.keys)
         with open_listener(settings) as listener:
             url, live = f"{url_of(listener).removesuffix('/mcp')}{PATH}/runs", LivePages(application)

@@ -175,11 +175,15 @@ def pulse(
 
     With --json one object {done} for each look that found something to do, or for the one look of --once.
     """
+    from dcf.cli.processes.server_line import server_line
+    from dcf.cli.reading import views
+
     with opening.application() as found:
         if once:
             done = found.clock.pulse()
             _print_done(done + found.clock.finish(_LAST_DELIVERIES_S), as_json=as_json)
             return
+        views.say(server_line(found, found.health.checked()))
         while True:
             done = _look(found)
             if done:

@@ -88,7 +88,10 @@ def _at_server(settings: "Settings", server_url: str | None) -> Iterator[ToolCal
 @contextmanager
 def _here(settings: "Settings") -> Iterator[ToolCaller]:
     from dcf.application.application import open_application
+    from dcf.cli.processes.server_line import server_line
+    from dcf.cli.reading import views
     from dcf.tools.calling.direct import DirectTools, control_plane_here
 
     with open_application(settings) as application, control_plane_here(application) as here:
+        views.say(server_line(application, application.health.checked()))
         yield DirectTools(here)

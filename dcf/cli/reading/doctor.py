@@ -13,6 +13,7 @@ from dcf.cli.reading.notes import span
 from dcf.cli.reading.views import console
 from dcf.cli.text import clean
 from dcf.errors import StoreUnavailable, StoreUnsuitable
+from dcf.store.forms.form import FORM_TITLES
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def examine(found: "Application", *, repair: bool = False) -> dict[str, Json]:
         "python": sys.version.split()[0],
         "redis": f"embedded in {found.settings.data_dir}" if embedded else "REDIS_URL",
         "modules": list(found.server.modules),
+        "server": f"{found.server.product} {found.server.version}",
+        "documents": found.server.documents,
     }
 
 
@@ -87,4 +90,5 @@ def _ground(report: Mapping[str, Json]) -> str:
     where = "REDIS_URL names it" if report["redis"] == "REDIS_URL" else clean(report["redis"], _LONGEST)
     modules = ", ".join(map(clean, report["modules"]))
     having = f", with the modules {modules}" if modules else ""
-    return f"\ndcf {report['dcf']} on Python {report['python']}; Redis: {where}{having}."
+    kept = f"documents as {FORM_TITLES[report['documents']]}; {clean(report['server'], _LONGEST)}"
+    return f"\ndcf {report['dcf']} on Python {report['python']}; Redis: {where}{having}; {kept}."

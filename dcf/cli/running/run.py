@@ -19,8 +19,8 @@ from dcf.values.json_text import Json
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dcf.cli.processes.job import Job
     from dcf.cli.running.live_progress import LiveProgress
+    from dcf.cli.running.run_request import Job
     from dcf.core.definitions.model import Definition
 
 
@@ -100,7 +100,7 @@ def run(
         files = (workflow, run_input, workers, agents)
         job = _job(*files, values or (), assign or [], run_id, timeout, lease_ttl, copies, concurrency, direct=direct)
         run_id = job.run_id
-        from dcf.cli.processes.pipeline import execute
+        from dcf.cli.running.execution import execute
         from dcf.cli.running.live_progress import LiveProgress
 
         with LiveProgress(quiet=as_json) as show:
@@ -154,8 +154,8 @@ def _job(
     """Read the files and check everything that can be checked before a process is started."""
     from dcf.cli.documents import read_definition_of
     from dcf.cli.processes import functions
-    from dcf.cli.processes.job import MOST_AT_ONCE, Job, new_run_id, read_assignments
     from dcf.cli.running.run_input import read_input
+    from dcf.cli.running.run_request import MOST_AT_ONCE, Job, new_run_id, read_assignments
     from dcf.values.identifiers import check_id
 
     definition = read_definition_of(workflow)
@@ -189,7 +189,7 @@ def _bound(workflow: Path, definition: "Definition") -> dict[str, list[str]]:
 def _hosted(agents: Path | None, definition: "Definition") -> dict[str, list[str]]:
     if agents is None:
         return {}
-    from dcf.cli.processes.job import hosted_tasks
+    from dcf.cli.running.run_request import hosted_tasks
     from dcf.hosting.agents_file import read_agents_file
 
     return hosted_tasks(read_agents_file(agents), definition)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dcf.core.documents.codec import read_meta, read_state
 from dcf.errors import StoreUnavailable
-from dcf.features.artifacts import quota_storage as artifact_quotas
+from dcf.features.artifacts import quota_storage
 from dcf.features.artifacts.documents import read_artifact, read_upload, write_artifact, write_upload
 from dcf.features.artifacts.keys import BLOBS, UPLOADS, upload_entry
 from dcf.features.artifacts.model import (
@@ -29,6 +29,7 @@ from dcf.store.access.quotas import charge
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.connection.documents import micros
+from dcf.store.forms.form import DocumentForm
 from dcf.store.keys.table import RunKeys, keys_of
 from dcf.store.transaction.attempts import Attempts, commit
 from dcf.store.transaction.writing import event_commands
@@ -37,17 +38,19 @@ from dcf.values.json_text import Json, dump, load
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
+_CREATED = ("created_at",)
+
 _log = logging.getLogger(__name__)
 
 _TOTALS = ""
 _META = (
-    "$.status",
-    "$.finalized_at",
-    "$.deleted_at",
-    "$.created_at",
-    "$.planner_agent_id",
-    "$.agents",
-    "$.definition_sha256",
+    "status",
+    "finalized_at",
+    "deleted_at",
+    "created_at",
+    "planner_agent_id",
+    "agents",
+    "definition_sha256",
 )
 _SETTLED_S = 600
 """Seconds after the latest write below a name until it is deleted for being of no run: a run may be just being made."""
@@ -90,7 +93,7 @@ class ArtifactStore:
         run = keys_of(workflow_id)
 
         def once(connection: Connection) -> ArtifactStands | Refusal | None:
-            found = _read(connection, run, artifact_id, state)
+            found = _read(self._connections.form, connection, run, artifact_id, state)
             if found is None:
                 self._attempts.let_go(connection, run.barrier)
                 return None
@@ -99,7 +102,7 @@ class ArtifactStore:
             if not commands:
                 self._attempts.let_go(connection, run.barrier)
                 return change.answer
-            commit(connection, commands, _announcements(run, found, change))
+            commit(connection, commands, _announcements(self._connections.form, run, found, change))
             self._attempts.confirm(connection, run.barrier)
             return change.answer
 
@@ -107,19 +110,22 @@ class ArtifactStore:
 
     def blobs_of_run(self, workflow_id: str) -> str | None:
         """Return what a run's bytes are kept under; None if there is no such run."""
-        (meta,) = self._connections.send(("JSON.GET", keys_of(workflow_id).meta, "$.created_at"))
-        return None if meta is None else blobs_of(workflow_id, load(meta)[0])
+        form = self._connections.form
+        (reply,) = self._connections.send(form.members(keys_of(workflow_id).meta, _CREATED))
+        found = form.values(_CREATED, reply)
+        return None if found is None else blobs_of(workflow_id, found.get("created_at"))
 
     def read(self, workflow_id: str, artifact_id: str) -> tuple[str, Artifact | None] | None:
         """Return what a run's bytes are kept under, and an artifact of it; None if there is no such run."""
-        run = keys_of(workflow_id)
+        run, form = keys_of(workflow_id), self._connections.form
         meta, found = self._connections.send(
-            ("JSON.GET", run.meta, "$.created_at"), ("HGET", run.of("artifacts"), artifact_id)
+            form.members(run.meta, _CREATED), ("HGET", run.of("artifacts"), artifact_id)
         )
-        if meta is None:
+        known = form.values(_CREATED, meta)
+        if known is None:
             return None
         artifact = None if found is None else read_artifact(load(found))
-        return blobs_of(workflow_id, load(meta)[0]), artifact
+        return blobs_of(workflow_id, known.get("created_at")), artifact
 
     def content(self, workflow_id: str, names: Sequence[str]) -> list[bytes | None]:
         """Return bytes that are kept in Redis, by name."""
@@ -172,15 +178,22 @@ class ArtifactStore:
         settled = micros(clock) - _SETTLED_S * SECOND
         entries = [(one.decode(), int(float(at))) for one, at in zip(raw[::2], raw[1::2], strict=True)]
         old = [name for name, at in entries if at <= settled]
-        asked: list[Command] = [("JSON.GET", RunKeys(name.partition("/")[0]).meta, "$.created_at") for name in old]
-        replies = self._connections.send(*asked) if asked else []
-        gone = [name for name, reply in zip(old, replies, strict=True) if not _is_of(name, reply)]
+        replies = self._connections.send(*map(self._creation, old)) if old else []
+        gone = [name for name, reply in zip(old, replies, strict=True) if not self._is_of(name, reply)]
         return gone, entries[-1][1] if len(entries) == most else 0
 
     def is_gone(self, prefix: str) -> bool:
         """Return True if the run whose bytes are kept below this name is gone."""
-        (reply,) = self._connections.send(("JSON.GET", RunKeys(prefix.partition("/")[0]).meta, "$.created_at"))
-        return not _is_of(prefix, reply)
+        (reply,) = self._connections.send(self._creation(prefix))
+        return not self._is_of(prefix, reply)
+
+    def _creation(self, prefix: str) -> Command:
+        return self._connections.form.members(RunKeys(prefix.partition("/")[0]).meta, _CREATED)
+
+    def _is_of(self, prefix: str, reply: Reply) -> bool:
+        """Return True if this is the creation time of the run whose bytes are kept below the name."""
+        found = self._connections.form.values(_CREATED, reply)
+        return found is not None and blobs_of(prefix.partition("/")[0], found.get("created_at")) == prefix
 
     def stale_uploads(self, most: int) -> list[StaleUpload]:
         """Return uploads that may be due to be dropped."""
@@ -216,7 +229,7 @@ class ArtifactStore:
     def reserve(self, prefix: str, wish: ArtifactPut) -> Refusal | None:
         """Count the bytes of a put for the caller's key, or refuse them; nothing where there are no quotas."""
         account = current_account()
-        return None if account is None else artifact_quotas.reserve(self._connections, prefix, wish, account)
+        return None if account is None else quota_storage.reserve(self._connections, prefix, wish, account)
 
     def give_back(self, prefix: str, wish: ArtifactPut) -> None:
         """Release the bytes of a put that stored no artifact. If that fails, a later put of the key releases them."""
@@ -224,7 +237,7 @@ class ArtifactStore:
         if account is None:
             return
         try:
-            artifact_quotas.give_back(self._connections, prefix, wish, account)
+            quota_storage.give_back(self._connections, prefix, wish, account)
         except StoreUnavailable as error:
             _log.debug("quota: %s", error.message)
 
@@ -251,20 +264,23 @@ def blob_name(artifact_id: str, upload_id: str, part: ArtifactPart) -> str:
     return f"{content_name(artifact_id, upload_id, part.number)}-{part.sha256[:16]}"
 
 
-def _read(connection: Connection, run: RunKeys, artifact_id: str, state: str | None) -> ArtifactFound | None:
+def _read(
+    form: DocumentForm, connection: Connection, run: RunKeys, artifact_id: str, state: str | None
+) -> ArtifactFound | None:
     artifacts, uploads = run.of("artifacts"), run.of("uploads")
-    more: list[Command] = [] if state is None else [("JSON.GET", run.state(state), "$")]
+    more: list[Command] = [] if state is None else [form.read(run.state(state))]
     opening: list[Command] = [
         ("WATCH", run.meta, artifacts, uploads),
-        *(("TIME",), ("JSON.GET", run.meta, *_META)),
+        *(("TIME",), form.members(run.meta, _META)),
         *(("HMGET", artifacts, artifact_id, _TOTALS), ("HGET", uploads, artifact_id)),
         *more,
     ]
     _, clock, meta, (artifact, totals), upload, *states = map(checked, exchange(connection, opening))
-    if meta is None:
+    members = form.values(_META, meta)
+    if members is None:
         return None
-    known = {path[2:]: values[0] for path, values in load(meta).items() if values}
-    counted = _totals(totals)
+    known = {str(name): value for name, value in members.items()}
+    text, counted = form.text(states[0]) if states else None, _totals(totals)
     return ArtifactFound(
         now=micros(clock),
         meta=read_meta(known),
@@ -273,7 +289,7 @@ def _read(connection: Connection, run: RunKeys, artifact_id: str, state: str | N
         upload=None if upload is None else read_upload(load(upload)),
         count=counted["count"],
         bytes=counted["bytes"],
-        attempt=None if not states or states[0] is None else read_state(load(states[0])[0]).attempts,
+        attempt=None if text is None else read_state(load(text)).attempts,
         prefix=blobs_of(run.workflow_id, known.get("created_at")),
     )
 
@@ -306,7 +322,7 @@ def _commands(
         yield from event_commands(run, [change.event])
 
 
-def _announcements(run: RunKeys, found: ArtifactFound, change: ArtifactChange) -> list[Command]:
+def _announcements(form: DocumentForm, run: RunKeys, found: ArtifactFound, change: ArtifactChange) -> list[Command]:
     """Return what is sent before the commit: when the upload is looked at, and the event for the key's account."""
     account, commands = current_account(), list[Command]()
     if change.upload is not None:
@@ -314,12 +330,5 @@ def _announcements(run: RunKeys, found: ArtifactFound, change: ArtifactChange) -
         stale = StaleUpload(workflow_id=run.workflow_id, artifact_id=one.artifact_id, upload_id=one.upload_id)
         commands.append(("ZADD", UPLOADS, found.now + UPLOAD_LIFE_S * SECOND, stale.member))
     if account is not None and change.event is not None:
-        commands.append(charge(run, [], 1, account))
+        commands.append(charge(form, run, [], 1, account))
     return commands
-
-
-def _is_of(prefix: str, reply: Reply) -> bool:
-    """Return True if this is the creation time of the run whose bytes are kept below the name."""
-    run = prefix.partition("/")[0]
-    values = [] if reply is None else load(reply)
-    return bool(values) and blobs_of(run, values[0]) == prefix

@@ -61,7 +61,10 @@ class RunSignsReader:
 
     def run(self, workflow_id: str) -> RunSigns:
         """Return the signs of the run as a whole; `snapshot.meta` is None if there is no such run."""
-        run, reading = keys_of(workflow_id), Reading(keys_of(workflow_id), ReadSet(whole_meta=True))
+        run, reading = (
+            keys_of(workflow_id),
+            Reading(self._connections.form, keys_of(workflow_id), ReadSet(whole_meta=True)),
+        )
         asked = reading.commands()
         written, *replies = self._connections.ask(
             write_probe(_probe(run.workflow_id, self._connections.shards)),
@@ -96,7 +99,7 @@ class RunSignsReader:
     ) -> StateSigns:
         """Return the signs of these states and agents, and the documents and timers of `others`."""
         reads = ReadSet(states=tuple(dict.fromkeys((*paths, *others))), timers=others)
-        run, reading = keys_of(workflow_id), Reading(keys_of(workflow_id), reads)
+        run, reading = keys_of(workflow_id), Reading(self._connections.form, keys_of(workflow_id), reads)
         asked, named = reading.commands(), list(dict.fromkeys(agents))
         told = [("HMGET", run.told, *told_fields(paths))] if paths else []
         seen = [("ZMSCORE", keys.SEEN, *named)] if named else []

@@ -19,7 +19,8 @@ from dcf.store.access.quotas import DocumentWrite, charge, document_command, rec
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.connection.documents import micros
-from dcf.store.keys import companions as companion_keys
+from dcf.store.forms.form import DocumentForm
+from dcf.store.keys import companions
 from dcf.store.keys.documents import RunDocument, document_of
 from dcf.store.keys.parts import encode_state
 from dcf.store.lists.shards import shard_of
@@ -35,7 +36,6 @@ Answer = TypeVar("Answer")
 DOCUMENT_LIFE_S: Final = 30 * 24 * 3600
 """Seconds for which a document is kept after its last write, unless it was told otherwise."""
 
-_JSON_TYPE: Final = b"ReJSON-RL"
 _NO_KEY: Final = b"none"
 
 
@@ -50,12 +50,16 @@ class DocumentContext:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What was read at a key: the document (MISSING if there is none), and the receipt of this change, if any."""
+    """What was read at a key: the document (MISSING if there is none), and the receipt of this change, if any.
+
+    `is_foreign`: it can be read, but no tool has written it, and what it means is not known.
+    """
 
     now: int
     document: Json
     receipt: Json = None
     around: DocumentContext
+    is_foreign: bool = False
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -99,21 +103,28 @@ class Edits:
 
     def read(self, key: str) -> Json:
         """Return the document; MISSING if there is no such key. Raise NotFound if the key has another type."""
+        form = self._connections.form
         (kind,) = self._connections.send(("TYPE", key))
-        found = self._connections.send(("JSON.GET", key, "$"))[0] if kind == _JSON_TYPE else None
-        return _document(key, kind, found)
+        found = self._connections.send(form.read(key))[0] if form.is_document(key, kind) else None
+        return _document(form, key, kind, found)
 
     def transact(self, key: str, request: str, decide: Callable[[Found], EditOutcome[Answer]]) -> Answer | Refusal:
         """Read, decide, commit; retry after a lost race. Refuse what is beyond the quotas of the caller's key.
 
         Raise UnknownOutcome if the outcome stays unknown.
         """
-        subject = _Subject(key=key, receipt=companion_keys.edit(key, request), of=document_of(key))
-        return self._attempts.until_done(lambda connection: self._once(connection, subject, decide))
+        return self._attempts.until_done(lambda connection: self._once(connection, key, request, decide))
 
     def _once(
-        self, connection: Connection, subject: "_Subject", decide: Callable[[Found], EditOutcome[Answer]]
+        self, connection: Connection, key: str, request: str, decide: Callable[[Found], EditOutcome[Answer]]
     ) -> Answer | Refusal:
+        subject = _Subject(
+            form=self._connections.form,
+            shards=self._connections.shards,
+            key=key,
+            receipt=companions.edit(key, request),
+            of=document_of(key),
+        )
         replies = exchange(connection, subject.opening())
         found = self._attempts.result_of(connection, subject.barrier, partial(subject.found, replies))
         outcome = self._attempts.result_of(connection, subject.barrier, partial(decide, found))
@@ -121,6 +132,9 @@ class Edits:
             self._attempts.let_go(connection, subject.barrier)
             return outcome.answer
         refusal = None
+        if found.is_foreign:
+            self._attempts.let_go(connection, subject.barrier)
+            raise _no_document(subject.key)
         if subject.of is None:
             refusal = self._write(connection, subject, outcome.written)
         else:
@@ -140,7 +154,7 @@ class Edits:
         )
         if self._connections.shards > 1:
             return self._write_held(connection, subject, write)
-        command = document_command(subject.key, subject.receipt, write, current_account())
+        command = document_command(self._connections.form, subject.key, subject.receipt, write, current_account())
         return refusal_in(commit_one(connection, command))
 
     def _write_held(self, connection: Connection, subject: "_Subject", write: DocumentWrite) -> Refusal | None:
@@ -157,7 +171,9 @@ class Edits:
         refusal = hold(self._connections, wanted, account, mark)
         if refusal is not None:
             return refusal
-        checked(commit_one(connection, held_document_command(subject.receipt, write, wanted, mark)))
+        checked(
+            commit_one(connection, held_document_command(self._connections.form, subject.receipt, write, wanted, mark))
+        )
         settle(self._connections, subject.key, owner, size, mark)
         if was is not None and was.owner != owner:
             settle(self._connections, subject.key, was.owner, None, was.mark)
@@ -167,7 +183,7 @@ class Edits:
         """Delete a document on a cluster, and count it no more. A Redis that is full can still do it."""
         account, was = current_account(), owned(self._connections, subject.key)
         gone = CountedDocument(key=subject.key, owner=LOCAL, size=0, life_s=0)
-        checked(commit_one(connection, held_document_command(subject.receipt, write, gone, "")))
+        checked(commit_one(connection, held_document_command(self._connections.form, subject.receipt, write, gone, "")))
         if was is not None:
             settle(self._connections, subject.key, was.owner, None, was.mark)
         if account is not None:
@@ -177,6 +193,8 @@ class Edits:
 
 @record(frozen=True, slots=True, kw_only=True)
 class _Subject:
+    form: DocumentForm
+    shards: int
     key: str
     receipt: str
     of: RunDocument | None
@@ -184,18 +202,25 @@ class _Subject:
     @property
     def barrier(self) -> str:
         """Return the key of the small write that waits for replicas."""
-        return companion_keys.barrier(self.key) if self.of is None else self.of.run.barrier
+        return companions.barrier(self.key) if self.of is None else self.of.run.barrier
 
     def opening(self) -> list[Command]:
         """Return the commands that watch and read. The replies always come in this order."""
         run = self.of.run if self.of is not None else None
         watched = [self.key, *([run.meta] if run is not None else ()), *self._state_key()]
-        reads: list[Command] = [("TIME",), ("TYPE", self.key), ("JSON.GET", self.key, "$"), ("GET", self.receipt)]
+        reads: list[Command] = [("TIME",), ("TYPE", self.key), self.form.read(self.key), ("GET", self.receipt)]
+        reads += self._register()
         if run is not None and self.of is not None:
-            reads += [("JSON.GET", run.meta, "$")]
-            reads += [("JSON.GET", key, "$") for key in self._state_key()]
+            reads += [self.form.read(run.meta)]
+            reads += map(self.form.read, self._state_key())
             reads += [("ZSCORE", run.timers, encode_state(self.of.state))] if self.of.state is not None else []
         return [("WATCH", *watched), *reads]
+
+    def _register(self) -> list[Command]:
+        """Return the command that asks whether a tool has written what is at the key, where its type does not tell."""
+        if self.of is not None or self.form.has_type:
+            return []
+        return [("HGET", companions.register(self.key, self.shards), self.key)]
 
     def _state_key(self) -> list[str]:
         if self.of is None or self.of.state is None:
@@ -204,13 +229,16 @@ class _Subject:
 
     def found(self, replies: list[Reply]) -> Found:
         """Parse the replies to `opening`."""
-        clock, kind, document, receipt, *around = replies[1:]
+        clock, kind, document, receipt, *more = replies[1:]
         checked(clock)
+        registered, around = (more[:1], more[1:]) if self._register() else ([b""], more)
+        found = _document(self.form, self.key, checked(kind), document)
         return Found(
             now=micros(clock),
-            document=_document(self.key, checked(kind), document),
+            document=found,
+            is_foreign=found is not MISSING and checked(registered[0]) is None,
             receipt=None if checked(receipt) is None else load(receipt),
-            around=_surroundings([checked(one) for one in around]),
+            around=_surroundings(self.form, [checked(one) for one in around]),
         )
 
     def announcements(self, written: EditedDocument, found: Found, shards: int) -> list[Command]:
@@ -224,11 +252,11 @@ class _Subject:
 
     def commands(self, written: EditedDocument, around: DocumentContext) -> list[Command]:
         """Return the commands that write the document, the receipt and the event."""
-        commands: list[Command] = [("JSON.SET", self.key, "$", dump(written.document))]
+        commands: list[Command] = [self.form.put(self.key, dump(written.document))]
         if self.of is not None:
             commands += [
                 # Decisions on a state's data watch the state's document. Rewriting it makes them read again.
-                ("JSON.SET", key, "$", dump(around.state))
+                self.form.put(key, dump(around.state))
                 for key in self._state_key()
                 if key != self.key and around.state is not None
             ]
@@ -245,25 +273,34 @@ def _charges(subject: _Subject, written: EditedDocument) -> list[Command]:
     if account is None or subject.of is None:
         return []
     counted = receipt_command(subject.receipt, dump(written.receipt), written.life_s, account)
-    return [counted, charge(subject.of.run, [], 1, account)]
+    return [counted, charge(subject.form, subject.of.run, [], 1, account)]
 
 
-def _document(key: str, kind: Reply, found: Reply) -> Json:
+def _document(form: DocumentForm, key: str, kind: Reply, found: Reply) -> Json:
     if kind == _NO_KEY:
         return MISSING
-    if kind != _JSON_TYPE:
-        raise NotFound(f"The key '{key[:200]}' holds no JSON document.", "Name the key of a JSON document.")
+    if not form.is_document(key, kind):
+        raise _no_document(key)
     # The document may have been deleted between the two commands.
-    return MISSING if checked(found) is None else load(found)[0]
+    text = form.text(checked(found))
+    try:
+        return MISSING if text is None else load(text)
+    except ValueError:
+        raise _no_document(key) from None
 
 
-def _surroundings(replies: list[Reply]) -> DocumentContext:
+def _no_document(key: str) -> NotFound:
+    return NotFound(f"The key '{key[:200]}' holds no JSON document.", "Name the key of a JSON document.")
+
+
+def _surroundings(form: DocumentForm, replies: list[Reply]) -> DocumentContext:
     if not replies:
         return DocumentContext()
-    meta, *more = replies
-    state, due = more or (None, None)
+    document, *more = replies
+    kept, due = more or (None, None)
+    meta, state = form.text(document), form.text(kept)
     return DocumentContext(
-        meta=None if meta is None else load(meta)[0],
-        state=None if state is None else load(state)[0],
+        meta=None if meta is None else load(meta),
+        state=None if state is None else load(state),
         due=None if due is None else int(float(due)),
     )

@@ -17,6 +17,7 @@ from dcf.features.people.keys import member, read_member
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
+from dcf.store.forms.form import DocumentForm
 from dcf.store.keys.parts import encode_state
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import ask, take_off_unless
@@ -29,14 +30,15 @@ WAITING: Final = "cp:idx:gates:"
 _SPARE: Final = 10
 """Entries read beyond the page, in place of stale ones."""
 
+FACTS: Final = ("status", "project")
+"""Members of meta that are read of each run on a list."""
+
 _BEING_OPENED: Final = 60 * SECOND
 """An entry younger than this may be of a gate that is just being opened."""
 
 _TAKE_OFF: Final = take_off_unless(
-    """status == '["running"]' and kind == '["Gate"]' and number ~= ARGV[2]""",
-    status="$.status",
-    kind="$.type",
-    number="$.gated.number",
+    "state.status == 'running' and state.type == 'Gate'"
+    " and (type(state.gated) ~= 'table' or state.gated.number ~= tonumber(ARGV[2]))"
 )
 """Lua script that takes an entry off a list, unless its state waits again with another submission than ARGV[2]."""
 
@@ -89,7 +91,7 @@ def unlisted_commands(run: RunKeys, path: str, before: StateDoc, after: StateDoc
 def _unlist(queue: str, run: RunKeys, path: str, seen: StateDoc | None) -> Command:
     number = 0 if seen is None or seen.gated is None else seen.gated.number
     entry = member(run.workflow_id, path)
-    return ("EVAL", _TAKE_OFF, 1, f"{WAITING}{queue}", entry, f"[{number}]", run.state(path))
+    return ("EVAL", _TAKE_OFF, 1, f"{WAITING}{queue}", entry, number, run.state(path))
 
 
 class GateLists:
@@ -127,13 +129,13 @@ class GateLists:
         self, places: Sequence[GatePlace], query: GateQuery, now: int
     ) -> tuple[list[WaitingState], list[Command]]:
         """Return what the documents say of these entries, and the commands that take off what waits no more."""
-        named = [read_member(one.entry) for one in places]
-        asked = [command for workflow_id, path in named for command in _reads(RunKeys(workflow_id), path)]
+        form, named = self._connections.form, [read_member(one.entry) for one in places]
+        asked = [command for workflow_id, path in named for command in _reads(form, RunKeys(workflow_id), path)]
         replies = iter(self._connections.ask(*asked) if asked else ())
         rows: list[WaitingState] = []
         stale: list[Command] = []
         for place, (workflow_id, path) in zip(places, named, strict=True):
-            row = _row(place, workflow_id, path, (next(replies), next(replies), next(replies)))
+            row = _row(form, place, workflow_id, path, (next(replies), next(replies), next(replies)))
             if row is not None and not queues_of(row.doc).isdisjoint(query.queues):
                 rows += [row] if query.project in (None, row.project) else []
             elif place.at < now - _BEING_OPENED:
@@ -156,21 +158,24 @@ def _places(reply: list[bytes]) -> list[GatePlace]:
     return [GatePlace(at=int(float(score)), entry=name.decode()) for name, score in pairs]
 
 
-def _reads(run: RunKeys, path: str) -> tuple[Command, Command, Command]:
+def _reads(form: DocumentForm, run: RunKeys, path: str) -> tuple[Command, Command, Command]:
     return (
-        ("JSON.GET", run.meta, "$.status", "$.project"),
-        ("JSON.GET", run.state(path), "$"),
+        form.members(run.meta, FACTS),
+        form.read(run.state(path)),
         ("HGET", run.gates, encode_state(path)),
     )
 
 
-def _row(place: GatePlace, workflow_id: str, path: str, replies: tuple[Reply, Reply, Reply]) -> WaitingState | None:
+def _row(
+    form: DocumentForm, place: GatePlace, workflow_id: str, path: str, replies: tuple[Reply, Reply, Reply]
+) -> WaitingState | None:
     meta, state, kept = replies
-    facts: dict[str, list[str | None]] = load(meta) if isinstance(meta, bytes) else {}
-    is_running = facts.get("$.status") == [RunStatus.RUNNING]
-    doc = read_text(state) if is_running and isinstance(state, bytes) else None
+    facts = (None if isinstance(meta, Exception) else form.values(FACTS, meta)) or {}
+    text = None if isinstance(state, Exception) else form.text(state)
+    doc = read_text(text) if facts.get("status") == RunStatus.RUNNING and text is not None else None
     if doc is None or not doc.is_judged:
         return None
-    project = (facts.get("$.project") or [None])[0]
     found = read_record(load(kept) if isinstance(kept, bytes) else None)
-    return WaitingState(place=place, workflow_id=workflow_id, path=path, doc=doc, kept=found, project=project)
+    return WaitingState(
+        place=place, workflow_id=workflow_id, path=path, doc=doc, kept=found, project=facts.get("project")
+    )

@@ -128,6 +128,7 @@ def _server(found: ServerVitals) -> dict[str, Json]:
     """Return the facts about one server. On a cluster those of the node with the least room stand for all."""
     return {
         "redis_version": found.redis_version,
+        "server_name": found.product,
         "memory": None if found.memory is None else asdict(found.memory),
         "durability": None if found.durability is None else _durability(found.durability),
         "replicas": None if found.replicas is None else [asdict(one) for one in found.replicas],

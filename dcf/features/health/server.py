@@ -64,15 +64,17 @@ def _named(nodes: Sequence[str], count: int) -> str:
 
 
 def _judge(found: ServerVitals, expected: Expected) -> Iterator[HealthFinding]:
-    yield HealthFinding(Topic.REDIS, Level.OK, _answers(found.redis_version))
+    yield HealthFinding(Topic.REDIS, Level.OK, _answers(found))
     yield _writes(found.refusal)
     yield from _memory(found.memory)
     yield from _durability(found.durability, expected.fsync)
     yield from _replicas(found, expected.wait_replicas)
 
 
-def _answers(version: str) -> str:
-    return "Redis answers; its version is not known." if version == "unknown" else f"Redis {version} answers."
+def _answers(found: ServerVitals) -> str:
+    if found.redis_version == "unknown":
+        return f"{found.product} answers; its version is not known."
+    return f"{found.product} {found.redis_version} answers."
 
 
 def _writes(refusal: Trouble | None) -> HealthFinding:

@@ -33,6 +33,7 @@ from dcf.store.connection import faults
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
+from dcf.store.connection.inspection import product_of
 from dcf.store.events.activity import TROUBLE_LIFE_S
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import decode_state
@@ -40,6 +41,8 @@ from dcf.store.keys.table import RunKeys
 from dcf.store.lists.shards import in_every_shard, oldest, oldest_commands
 from dcf.values.instants import SECOND, from_text
 from dcf.values.json_text import Json, load
+
+_TIMES: Final = ("status", "deadline")
 
 MOST_RUNS: Final = 500
 """Live runs whose earliest timer is read."""
@@ -131,9 +134,11 @@ class VitalSigns:
         if _is_moving(written):
             confirmed = self._wait_replicas  # nothing was written that replicas could confirm
         info = _fields(infos)
+        product, version = product_of(info or {})
         return ServerVitals(
             node=server.node,
-            redis_version=(info or {}).get("redis_version", "unknown"),
+            product=product,
+            redis_version=version,
             refusal=refusal_of(written),
             memory=None if info is None else _memory(info),
             durability=None if info is None else _durability(info, *settings),
@@ -152,18 +157,18 @@ class VitalSigns:
 
     def _clock(self, looked_at: bytes | None, live: int, listed: list[str], now: int) -> ClockFacts:
         """Read the earliest timer of each listed run, and whether the run is over."""
-        commands: list[Command] = []
+        form, commands = self._connections.form, list[Command]()
         for workflow_id in listed:
             run = RunKeys(workflow_id)
             commands.append(("ZRANGE", run.timers, 0, 0, "WITHSCORES"))
-            commands.append(("JSON.GET", run.meta, "$.status", "$.deadline"))
+            commands.append(form.members(run.meta, _TIMES))
         replies = self._connections.ask(*commands) if commands else []
         running, overdue = 0, list[Overdue]()
         for workflow_id, timer, meta in zip(listed, replies[::2], replies[1::2], strict=True):
-            found = _meta(meta)
-            if found.get("$.status") == RunStatus.RUNNING:
+            found = (None if _is_error(meta) else form.values(_TIMES, meta)) or {}
+            if found.get("status") == RunStatus.RUNNING:
                 running += 1
-                overdue += _due(workflow_id, timer, found.get("$.deadline"), now)
+                overdue += _due(workflow_id, timer, found.get("deadline"), now)
         return ClockFacts(
             looked_at=None if looked_at is None else int(looked_at),
             live=live,
@@ -298,13 +303,6 @@ def _schedules(replies: Iterable[Reply], now: int) -> ScheduleFacts:
         names=tuple(name.decode() for name in names or ()),
         overdue=due if due < now else None,
     )
-
-
-def _meta(reply: Reply) -> Mapping[str, object]:
-    """Return the values by path; nothing for a run that is gone or damaged."""
-    if reply is None or _is_error(reply):
-        return {}
-    return {path: values[0] for path, values in load(reply).items() if values}
 
 
 def _due(workflow_id: str, timer: Reply, deadline: object, now: int) -> Iterator[Overdue]:

@@ -15,7 +15,7 @@ from typing import Final
 from dcf.core.documents.decision import Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.errors import StateError
-from dcf.features.gates.storage import unlisted_commands
+from dcf.features.gates.storage import FACTS, unlisted_commands
 from dcf.features.people.answering import waits_for_person
 from dcf.features.people.description import HumanTask, read_human_task
 from dcf.features.people.keys import (
@@ -37,11 +37,12 @@ from dcf.features.questions.model import read_talk
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
+from dcf.store.forms.form import DocumentForm
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import ask, take_off_unless
 from dcf.store.transaction.state_texts import read_text
 from dcf.values.instants import SECOND
-from dcf.values.json_text import dump, load
+from dcf.values.json_text import load
 from dcf.values.records import replace
 
 _SPARE: Final = 14
@@ -54,9 +55,7 @@ _BEING_OPENED: Final = 60 * SECOND
 """An entry younger than this may be of a task that is just being opened."""
 
 _TAKE_OFF: Final = take_off_unless(
-    """tonumber(score) > tonumber(ARGV[2]) or (status == '["running"]' and kind == '["Human"]')""",
-    status="$.status",
-    kind="$.type",
+    "tonumber(score) > tonumber(ARGV[2]) or (state.status == 'running' and state.type == 'Human')"
 )
 """Lua script that takes the entry of a visit, or of an earlier one, off a list, unless the state waits for people.
 
@@ -66,17 +65,12 @@ so. For others the task is open and not listed, until it is asked of others, or 
 """
 
 _TAKE_OFF_QUESTION: Final = take_off_unless(
-    """(status == '["running"]' or status == '["pending"]') and waiting and waiting:find(ARGV[2], 1, true)""",
-    status="$.status",
-    waiting="$.questions.open[*].id",
+    "(state.status == 'running' or state.status == 'pending') and waits(state.questions, 'id')"
 )
 """Lua script that takes the entry of a question off a list, unless its state says that it waits for its answer."""
 
 _TAKE_OFF_GATE: Final = take_off_unless(
-    """status == '["running"]' and kind == '["Gate"]' and waiting and waiting:find(ARGV[2], 1, true)""",
-    status="$.status",
-    kind="$.type",
-    waiting="$.gated.open[*].gate",
+    "state.status == 'running' and state.type == 'Gate' and waits(state.gated, 'gate')"
 )
 """Lua script that takes the entry of a gate off a list, unless its state says that it waits for a verdict."""
 
@@ -111,12 +105,12 @@ def _closed_gates(run: RunKeys, path: str, before: StateDoc, after: StateDoc) ->
 
 def _unlist_gate(key: str, run: RunKeys, path: str, name: str) -> Command:
     entry = question_member(run.workflow_id, path, gate_id(name))
-    return ("EVAL", _TAKE_OFF_GATE, 1, key, entry, dump(name), run.state(path))
+    return ("EVAL", _TAKE_OFF_GATE, 1, key, entry, name, run.state(path))
 
 
 def _unlist_question(key: str, run: RunKeys, path: str, question_id: str) -> Command:
     entry = question_member(run.workflow_id, path, question_id)
-    return ("EVAL", _TAKE_OFF_QUESTION, 1, key, entry, f'"{question_id}"', run.state(path))
+    return ("EVAL", _TAKE_OFF_QUESTION, 1, key, entry, question_id, run.state(path))
 
 
 def _unlist(key: str, run: RunKeys, path: str, epoch: int) -> Command:
@@ -171,18 +165,18 @@ class HumanTasks:
         self, found: Sequence[TaskCursor], lists: Sequence[str], now: int
     ) -> list[tuple[TaskCursor, HumanTaskRow | None]]:
         """Return the entries with what the documents say; None for what waits for nobody now, which is taken off."""
-        named = [read_member(one.entry) for one in found]
+        form, named = self._connections.form, [read_member(one.entry) for one in found]
         questions = [question_of(one.entry) for one in found]
         asked = [
             command
             for (workflow_id, path), question in zip(named, questions, strict=True)
-            for command in _reads(RunKeys(workflow_id), path, question)
+            for command in _reads(form, RunKeys(workflow_id), path, question)
         ]
         replies = iter(self._connections.ask(*asked) if asked else ())
         rows: list[tuple[TaskCursor, HumanTaskRow | None]] = []
         stale: list[Command] = []
         for one, (workflow_id, path), question in zip(found, named, questions, strict=True):
-            row = _row(one, workflow_id, path, question, (next(replies), next(replies), next(replies)))
+            row = _row(form, one, workflow_id, path, question, (next(replies), next(replies), next(replies)))
             if row is None and one.epoch < now - _BEING_OPENED:
                 run, on = RunKeys(workflow_id), (*lists, ALL_ASKED, asked_in(workflow_id))
                 if question is None:
@@ -209,30 +203,36 @@ def _lists(query: HumanTaskQuery) -> list[str]:
     return [*own, *(asked_of(f"group:{name}") for name in query.groups)] or [ALL_ASKED]
 
 
-def _reads(run: RunKeys, path: str, question: str | None) -> tuple[Command, Command, Command]:
+def _reads(form: DocumentForm, run: RunKeys, path: str, question: str | None) -> tuple[Command, Command, Command]:
     return (
-        ("JSON.GET", run.meta, "$.status", "$.project"),
-        ("JSON.GET", run.state(path), "$"),
-        ("JSON.GET", run.input(path) if question is None else run.talk, "$"),
+        form.members(run.meta, FACTS),
+        form.read(run.state(path)),
+        form.read(run.input(path) if question is None else run.talk),
     )
 
 
 def _row(
-    place: TaskCursor, workflow_id: str, path: str, question: str | None, replies: tuple[Reply, Reply, Reply]
+    form: DocumentForm,
+    place: TaskCursor,
+    workflow_id: str,
+    path: str,
+    question: str | None,
+    replies: tuple[Reply, Reply, Reply],
 ) -> HumanTaskRow | None:
     meta, state, given = replies
-    facts: dict[str, list[str | None]] = load(meta) if isinstance(meta, bytes) else {}
-    is_running, project = facts.get("$.status") == [RunStatus.RUNNING], (facts.get("$.project") or [None])[0]
-    doc = read_text(state) if is_running and isinstance(state, bytes) else None
+    facts = (None if isinstance(meta, Exception) else form.values(FACTS, meta)) or {}
+    is_running, project = facts.get("status") == RunStatus.RUNNING, facts.get("project")
+    text = None if isinstance(state, Exception) else form.text(state)
+    doc = read_text(text) if is_running and text is not None else None
     if doc is None:
         return None
-    gate = gate_of(question)
+    about, gate = None if isinstance(given, Exception) else form.text(given), gate_of(question)
     if gate is not None:
         waiting = (one for one in gates_for_people(doc) if one.name == gate)
         row = HumanTaskRow(place=place, workflow_id=workflow_id, state=path, doc=doc, task=None, project=project)
         return next((replace(row, gate=one) for one in waiting), None)
     if question is not None:
-        found = read_talk(load(given)[0]).question(question) if isinstance(given, bytes) else None
+        found = None if about is None else read_talk(load(about)).question(question)
         if found is None or not any(one.question_id == question for one in open_questions(doc)):
             return None
         return HumanTaskRow(
@@ -240,12 +240,12 @@ def _row(
         )
     if not waits_for_person(doc):
         return None
-    return HumanTaskRow(place=place, workflow_id=workflow_id, state=path, doc=doc, task=_task(given), project=project)
+    return HumanTaskRow(place=place, workflow_id=workflow_id, state=path, doc=doc, task=_task(about), project=project)
 
 
-def _task(given: Reply) -> HumanTask | None:
+def _task(text: bytes | None) -> HumanTask | None:
     """Return the description; None for one that was damaged by hand: it must not hide the others."""
     try:
-        return read_human_task(load(given)[0]) if isinstance(given, bytes) else None
+        return None if text is None else read_human_task(load(text))
     except StateError:
         return None

@@ -14,18 +14,22 @@ from dcf.features.projects.keys import PROJECTS, project, projects_at, projects_
 from dcf.features.projects.model import Project, ProjectFound, ProjectPlace, ProjectPut, read_project, write_project
 from dcf.store.access.authors import current_account
 from dcf.store.access.counting import CountedDocument, forget_counted, hold, new_mark, settle
-from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.connection.documents import micros
-from dcf.store.keys import companions as companion_keys
+from dcf.store.forms.form import DocumentForm
+from dcf.store.keys import companions
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import ask
 from dcf.store.lists.shards import in_every_shard, newest, newest_commands
 from dcf.store.transaction.attempts import Attempts, commit
-from dcf.values.json_text import Json, dump, load
+from dcf.values.json_text import dump, load
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
+
+_PROJECT = ("project",)
+_AGENTS = ("agents",)
 
 _NEWEST_RUNS = 50
 
@@ -50,9 +54,10 @@ class ProjectStore:
 
     def of_run(self, workflow_id: str) -> str | None:
         """Return the project of a run; None if it has none, or there is no such run."""
-        (found,) = self._connections.send(("JSON.GET", RunKeys(workflow_id).meta, "$.project"))
-        values = [] if found is None else load(found)
-        return values[0] if values and isinstance(values[0], str) else None
+        form = self._connections.form
+        (reply,) = self._connections.send(form.members(RunKeys(workflow_id).meta, _PROJECT))
+        name = (form.values(_PROJECT, reply) or {}).get("project")
+        return name if isinstance(name, str) else None
 
     def put(
         self,
@@ -62,10 +67,10 @@ class ProjectStore:
         decide: Callable[[ProjectFound], ProjectPut | Refusal],
     ) -> ProjectPut | Refusal:
         """Read, decide, commit; retry after a lost race."""
-        barrier = companion_keys.barrier(project(project_id))
+        barrier = companions.barrier(project(project_id))
 
         def once(connection: Connection) -> ProjectPut | Refusal:
-            found = _read(connection, project_id, places, author)
+            found = _read(self._connections.form, connection, project_id, places, author)
             answer = self._attempts.result_of(connection, barrier, lambda: decide(found))
             if not isinstance(answer, ProjectPut) or not answer.changed:
                 self._attempts.let_go(connection, barrier)
@@ -75,7 +80,7 @@ class ProjectStore:
             if refusal is not None:
                 self._attempts.let_go(connection, barrier)
                 return refusal
-            commit(connection, list(_commands(found, answer.project)))
+            commit(connection, list(_commands(self._connections.form, found, answer.project)))
             self._attempts.confirm(connection, barrier)
             settle(self._connections, counted.key, counted.owner, counted.size, mark)
             return answer
@@ -90,9 +95,9 @@ class ProjectStore:
 
     def read(self, project_ids: Sequence[str]) -> list[Project]:
         """Return those of these projects that there are."""
-        asked: list[Command] = [("JSON.GET", project(one), "$") for one in project_ids]
-        found = self._connections.send(*asked) if asked else []
-        return [read_project(load(one)[0]) for one in found if one is not None]
+        form = self._connections.form
+        found = self._connections.send(*(form.read(project(one)) for one in project_ids)) if project_ids else []
+        return [read_project(load(text)) for text in map(form.text, found) if text is not None]
 
     def at(self, path: str, machine: str | None) -> list[str]:
         """Return the ids of the projects that have a path, on this machine or on any."""
@@ -134,8 +139,10 @@ class ProjectStore:
         )
         count, *by_status = (sum(replies[first : first + shards]) for first in range(0, len(counts), shards))
         ids = newest(replies[len(counts) :], _NEWEST_RUNS)
-        asked: list[Command] = [("JSON.GET", RunKeys(one).meta, "$.agents") for one in ids]
-        agents = [one for reply in (self._connections.send(*asked) if asked else ()) for one in _agents(reply)]
+        form = self._connections.form
+        replies = self._connections.send(*(form.members(RunKeys(one).meta, _AGENTS) for one in ids)) if ids else []
+        found = [form.values(_AGENTS, reply) or {} for reply in replies]
+        agents = [one for own in found if "agents" in own for one in agents_in(own["agents"])]
         return ProjectUse(
             last_used=None if score is None else int(float(score)),
             runs=count,
@@ -146,12 +153,14 @@ class ProjectStore:
 
     def delete(self, project_id: str) -> bool:
         """Delete a project and its entries; return False if it was gone already."""
-        barrier = companion_keys.barrier(project(project_id))
+        barrier = companions.barrier(project(project_id))
 
         def once(connection: Connection) -> bool:
-            opening: list[Command] = [("WATCH", project(project_id)), ("JSON.GET", project(project_id), "$")]
+            form = self._connections.form
+            opening: list[Command] = [("WATCH", project(project_id)), form.read(project(project_id))]
             _, reply = map(checked, exchange(connection, opening))
-            found = None if reply is None else read_project(load(reply)[0])
+            text = form.text(reply)
+            found = None if text is None else read_project(load(text))
             gone: list[Command] = [("DEL", project(project_id)), ("ZREM", PROJECTS, project_id)]
             if found is not None:
                 gone += [("ZREM", projects_of(found.created_by), project_id)]
@@ -179,33 +188,31 @@ def _counted(project_record: Project) -> CountedDocument:
     return CountedDocument(key=project(project_record.project_id), owner=owner, size=size, life_s=0)
 
 
-def _read(connection: Connection, project_id: str, places: Sequence[ProjectPlace], author: str) -> ProjectFound:
+def _read(
+    form: DocumentForm, connection: Connection, project_id: str, places: Sequence[ProjectPlace], author: str
+) -> ProjectFound:
     own, held = projects_of(author), [projects_at(one.path) for one in places]
     asked: list[Command] = [("HGET", key, one.machine) for key, one in zip(held, places, strict=True)]
     opening: list[Command] = [
         ("WATCH", project(project_id), PROJECTS, *held),
-        *(("TIME",), ("JSON.GET", project(project_id), "$"), ("ZCARD", PROJECTS), ("ZCARD", own)),
+        *(("TIME",), form.read(project(project_id)), ("ZCARD", PROJECTS), ("ZCARD", own)),
         *asked,
     ]
     _, clock, document, count, own_count, *holders = map(checked, exchange(connection, opening))
+    text = form.text(document)
     return ProjectFound(
         now=micros(clock),
-        project=None if document is None else read_project(load(document)[0]),
+        project=None if text is None else read_project(load(text)),
         holders={one: who.decode() for one, who in zip(places, holders, strict=True) if who is not None},
         count=count,
         own_count=own_count,
     )
 
 
-def _commands(found: ProjectFound, wanted: Project) -> Iterable[Command]:
+def _commands(form: DocumentForm, found: ProjectFound, wanted: Project) -> Iterable[Command]:
     one, before = wanted.project_id, () if found.project is None else found.project.paths
-    yield ("JSON.SET", project(one), "$", dump(write_project(wanted)))
+    yield form.put(project(one), dump(write_project(wanted)))
     yield ("ZADD", PROJECTS, found.now, one)
     yield ("ZADD", projects_of(wanted.created_by), wanted.created_at, one)
     yield from (("HSET", projects_at(at.path), at.machine, one) for at in wanted.paths)
     yield from (("HDEL", projects_at(at.path), at.machine) for at in before if at not in wanted.paths)
-
-
-def _agents(reply: Reply) -> tuple[str, ...]:
-    values: Json = [] if reply is None else load(reply)
-    return agents_in(values[0]) if values else ()

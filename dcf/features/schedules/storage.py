@@ -4,25 +4,29 @@ The first packet has WATCH, TIME and the reads, the second MULTI, the document, 
 index is never behind a document. Decides nothing.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar
 
 from dcf.core.documents.model import RunStatus
 from dcf.errors import StoreUnsuitable
-from dcf.features.schedules import keys as schedule_keys
+from dcf.features.schedules import keys
 from dcf.features.schedules.documents import read_schedule, write_schedule
 from dcf.features.schedules.model import Schedule
 from dcf.features.schedules.ticking import Running, looked_at
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.connection.documents import micros
-from dcf.store.keys import companions as companion_keys
+from dcf.store.forms.form import DocumentForm
+from dcf.store.keys import companions
 from dcf.store.keys.table import RunKeys
 from dcf.store.transaction.attempts import Attempts, Ground, commit
 from dcf.values.json_text import dump, load
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
+
+_AUTHOR = ("created_by",)
+_STATUS = ("status",)
 
 Answer = TypeVar("Answer")
 
@@ -74,14 +78,15 @@ class ScheduleStore:
 
     def names(self) -> list[str]:
         """Return the names of all schedules, in their order."""
-        (found,) = self._connections.send(("ZRANGE", schedule_keys.SCHEDULES, 0, -1))
+        (found,) = self._connections.send(("ZRANGE", keys.SCHEDULES, 0, -1))
         return sorted(name.decode() for name in found)
 
     def read(self, names: Sequence[str]) -> tuple[dict[str, Schedule], int]:
         """Return those of these schedules that there are, and the server's time."""
-        asked: list[Command] = [("JSON.GET", schedule_keys.schedule(name), "$") for name in names]
-        clock, *replies = self._attempts.surely([("TIME",), *asked], companion_keys.barrier(schedule_keys.SCHEDULES))
-        found = {name: _schedule(name, reply) for name, reply in zip(names, replies, strict=True)}
+        form = self._connections.form
+        asked = [form.read(keys.schedule(name)) for name in names]
+        clock, *replies = self._attempts.surely([("TIME",), *asked], companions.barrier(keys.SCHEDULES))
+        found = {name: _schedule(form, name, reply) for name, reply in zip(names, replies, strict=True)}
         return {name: schedule for name, schedule in found.items() if schedule is not None}, micros(clock)
 
     def transact(
@@ -99,17 +104,17 @@ class ScheduleStore:
         then the indexes are watched too, so that no two pass a limit at once. `ground` is made sure of in
         each attempt.
         """
-        barrier = companion_keys.barrier(schedule_keys.schedule(name))
+        barrier = companions.barrier(keys.schedule(name))
 
         def once(connection: Connection) -> Answer:
             refusal = None if ground is None else ground(connection)
-            current = replace(_read(connection, name, runs, author), refusal=refusal)
+            current = replace(_read(self._connections.form, connection, name, runs, author), refusal=refusal)
             current = current if self._clock is None else replace(current, now=self._clock(current.now))
             change = self._attempts.result_of(connection, barrier, lambda: decide(current))
             if change.is_changed:
                 if self._before_commit is not None:
                     self._before_commit()
-                commit(connection, _commands(name, current.schedule, change, current.now))
+                commit(connection, _commands(self._connections.form, name, current.schedule, change, current.now))
                 self._attempts.confirm(connection, barrier)
             else:
                 self._attempts.let_go(connection, barrier)
@@ -119,72 +124,80 @@ class ScheduleStore:
 
     def delete(self, name: str) -> bool:
         """Delete a schedule, a damaged one too; return False if it was gone already."""
-        key, existed = schedule_keys.schedule(name), False
+        key, existed = keys.schedule(name), False
 
         def once(connection: Connection) -> bool:
             nonlocal existed
-            _, authors = map(checked, exchange(connection, [("WATCH", key), ("JSON.GET", key, "$.created_by")]))
-            existed = existed or authors is not None
-            indexes = [schedule_keys.SCHEDULES, schedule_keys.TROUBLED]
-            indexes += [schedule_keys.schedules_of(str(author)) for author in load(authors or "[]")]
+            form = self._connections.form
+            opening: list[Command] = [("WATCH", key), form.members(key, _AUTHOR)]
+            _, reply = map(checked, exchange(connection, opening))
+            found = form.values(_AUTHOR, reply)
+            existed = existed or found is not None
+            indexes = [keys.SCHEDULES, keys.TROUBLED]
+            indexes += [keys.schedules_of(str(author)) for author in (found or {}).values()]
             commit(connection, [("DEL", key), *(("ZREM", index, name) for index in indexes)])
-            self._attempts.confirm(connection, companion_keys.barrier(key))
+            self._attempts.confirm(connection, companions.barrier(key))
             return existed
 
         return self._attempts.until_done(once)
 
 
-def _read(connection: Connection, name: str, runs: Sequence[str] | None, author: str | None) -> ScheduleFound:
-    key, own = schedule_keys.schedule(name), schedule_keys.schedules_of(author or "")
-    watched = (key,) if author is None else (key, schedule_keys.SCHEDULES, own)
-    counts: list[Command] = [] if author is None else [("ZCARD", schedule_keys.SCHEDULES), ("ZCARD", own)]
-    opening: list[Command] = [("WATCH", *watched), ("TIME",), ("JSON.GET", key, "$"), *_statuses(runs or ()), *counts]
+def _read(
+    form: DocumentForm, connection: Connection, name: str, runs: Sequence[str] | None, author: str | None
+) -> ScheduleFound:
+    key, own = keys.schedule(name), keys.schedules_of(author or "")
+    watched = (key,) if author is None else (key, keys.SCHEDULES, own)
+    counts: list[Command] = [] if author is None else [("ZCARD", keys.SCHEDULES), ("ZCARD", own)]
+    opening: list[Command] = [("WATCH", *watched), ("TIME",), form.read(key), *_statuses(form, runs or ()), *counts]
     _, clock, document, *rest = map(checked, exchange(connection, opening))
-    schedule = _schedule(name, document)
+    schedule = _schedule(form, name, document)
     count, own_count = rest[len(runs or ()) :] or (0, 0)
-    running = dict(_running(runs or (), rest))
+    running = dict(_running(form, runs or (), rest))
     if runs is None and schedule is not None and schedule.runs:
-        replies = list(map(checked, exchange(connection, _statuses(schedule.runs))))
-        running = dict(_running(schedule.runs, replies))
+        replies = list(map(checked, exchange(connection, _statuses(form, schedule.runs))))
+        running = dict(_running(form, schedule.runs, replies))
     return ScheduleFound(now=micros(clock), schedule=schedule, running=running, count=count, own_count=own_count)
 
 
-def _statuses(runs: Iterable[str]) -> list[Command]:
-    return [("JSON.GET", RunKeys(run).meta, "$.status") for run in runs]
+def _statuses(form: DocumentForm, runs: Iterable[str]) -> list[Command]:
+    return [form.members(RunKeys(run).meta, _STATUS) for run in runs]
 
 
-def _running(runs: Sequence[str], replies: Sequence[Reply]) -> Iterable[tuple[str, bool | None]]:
+def _running(form: DocumentForm, runs: Sequence[str], replies: Sequence[Reply]) -> Iterable[tuple[str, bool | None]]:
     for run, reply in zip(runs, replies, strict=False):
-        status: Mapping[int, str] | list[str] = [] if reply is None else load(reply)
-        yield run, status[0] == RunStatus.RUNNING if status else None
+        found = form.values(_STATUS, reply)
+        yield run, found["status"] == RunStatus.RUNNING if found else None
 
 
-def _schedule(name: str, reply: Reply) -> Schedule | None:
+def _schedule(form: DocumentForm, name: str, reply: Reply) -> Schedule | None:
     try:
-        return None if reply is None else read_schedule(load(reply)[0])
+        text = form.text(reply)
+        return None if text is None else read_schedule(load(text))
     except (KeyError, TypeError, ValueError, AttributeError):
         told = f"The document of schedule '{name}' is damaged."
         raise StoreUnsuitable(told, "Delete the schedule and create it.") from None
 
 
-def _commands(name: str, before: Schedule | None, change: ScheduleChange[Answer], now: int) -> list[Command]:
+def _commands(
+    form: DocumentForm, name: str, before: Schedule | None, change: ScheduleChange[Answer], now: int
+) -> list[Command]:
     after = change.schedule
-    key, left = schedule_keys.schedule(name), before is not None and (after is None or _moves(before, after))
+    key, left = keys.schedule(name), before is not None and (after is None or _moves(before, after))
     commands: list[Command] = []
     if left and before is not None:
-        commands.append(("ZREM", schedule_keys.schedules_of(before.created_by), name))
+        commands.append(("ZREM", keys.schedules_of(before.created_by), name))
     if after is None:
-        indexes = (schedule_keys.SCHEDULES, schedule_keys.TROUBLED)
+        indexes = (keys.SCHEDULES, keys.TROUBLED)
         return [("DEL", key), *commands, *(("ZREM", index, name) for index in indexes)]
-    next_look: Command = ("ZADD", schedule_keys.SCHEDULES, looked_at(after, now), name)
+    next_look: Command = ("ZADD", keys.SCHEDULES, looked_at(after, now), name)
     if not change.is_whole and before is not None and _says_the_same(before, after):
         return [next_look]  # one that waits for a run is looked at every two seconds, and its document may be long
     if before is None or _moves(before, after):
-        commands.append(("ZADD", schedule_keys.schedules_of(after.created_by), after.created_at, name))
-    trouble: Command = ("ZREM", schedule_keys.TROUBLED, name)
+        commands.append(("ZADD", keys.schedules_of(after.created_by), after.created_at, name))
+    trouble: Command = ("ZREM", keys.TROUBLED, name)
     if after.is_troubled:
-        trouble = ("ZADD", schedule_keys.TROUBLED, now, name)
-    written: Command = ("JSON.SET", key, "$", dump(write_schedule(after)))
+        trouble = ("ZADD", keys.TROUBLED, now, name)
+    written = form.put(key, dump(write_schedule(after)))
     return [written, next_look, *commands, trouble]
 
 

@@ -12,9 +12,12 @@ from dcf.features.artifacts.model import Artifact
 from dcf.features.search.ranking import OutputText
 from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connections
+from dcf.store.forms.form import DOCUMENTS, DocumentForm
 from dcf.store.keys.table import keys_of
-from dcf.values.json_text import load
+from dcf.values.json_text import Json, load
 from dcf.values.records import record
+
+_STATES: Final = ("states",)
 
 _MOST_STATES: Final = 100
 """States of a run that are looked at: the first of its workflow."""
@@ -25,10 +28,12 @@ _MOST_TEXT: Final = 32_768
 _MOST_READ: Final = 2_000_000
 """Bytes of the outputs, or of the records of artifacts, of one run that are read at most, with one more of them."""
 
-_OUTPUTS: Final = """
+_OUTPUTS: Final = (
+    DOCUMENTS
+    + """
 local found, read = {}, 0
 for at, key in ipairs(KEYS) do
-  local text = read < tonumber(ARGV[2]) and redis.call('JSON.GET', key)
+  local text = read < tonumber(ARGV[2]) and read_document(redis.call, key)
   if text then
     read = read + #text
     found[#found + 1] = at
@@ -37,6 +42,7 @@ for at, key in ipairs(KEYS) do
 end
 return {read < tonumber(ARGV[2]) and 1 or 0, found}
 """
+)
 """Lua script that returns the beginnings of documents, with their places in the list of keys."""
 
 
@@ -81,16 +87,18 @@ class RunTexts:
         """Return the outputs of the states of these runs. Runs that do not exist have none."""
         if not workflow_ids:
             return RunOutputs(texts=(), is_complete=True)
-        asked: list[Command] = [("JSON.GET", keys_of(one).meta, "$.states") for one in workflow_ids]
-        named = {run: _names(reply) for run, reply in zip(workflow_ids, self._connections.send(*asked), strict=True)}
+        form = self._connections.form
+        replies = self._connections.send(*(form.members(keys_of(one).meta, _STATES) for one in workflow_ids))
+        found = [form.values(_STATES, reply) or {} for reply in replies]
+        named = {run: _names(own.get("states")) for run, own in zip(workflow_ids, found, strict=True)}
         wanted = {run: names[:_MOST_STATES] for run, names in named.items() if names}
-        scripts = [_script(run, names) for run, names in wanted.items()]
+        scripts = [_script(form, run, names) for run, names in wanted.items()]
         replies = self._connections.send(*scripts) if scripts else []
         texts: list[OutputText] = []
         is_complete = all(len(names) <= _MOST_STATES for names in named.values())
-        for (run, names), (is_whole, found) in zip(wanted.items(), replies, strict=True):
+        for (run, names), (is_whole, parts) in zip(wanted.items(), replies, strict=True):
             is_complete = is_complete and bool(is_whole)
-            for place, text in zip(found[::2], found[1::2], strict=True):
+            for place, text in zip(parts[::2], parts[1::2], strict=True):
                 shown = text.decode(errors="replace")
                 texts.append(OutputText(workflow_id=run, state=names[int(place) - 1], text=shown))
         return RunOutputs(texts=tuple(texts), is_complete=is_complete)
@@ -107,12 +115,10 @@ class RunTexts:
         return RunArtifacts(artifacts=found, is_complete=all(is_whole for is_whole, _ in replies))
 
 
-def _names(reply: bytes | None) -> list[str]:
-    found = [] if reply is None else load(reply)
-    names = found[0] if found and isinstance(found[0], list) else []
-    return [name for name in names if isinstance(name, str)]
+def _names(states: Json) -> list[str]:
+    return [name for name in states if isinstance(name, str)] if isinstance(states, list) else []
 
 
-def _script(run: str, names: Sequence[str]) -> Command:
+def _script(form: DocumentForm, run: str, names: Sequence[str]) -> Command:
     keys = [keys_of(run).output(name) for name in names]
-    return ("EVAL", _OUTPUTS, len(keys), *keys, _MOST_TEXT, _MOST_READ)
+    return ("EVAL", form.script(_OUTPUTS), len(keys), *keys, _MOST_TEXT, _MOST_READ)

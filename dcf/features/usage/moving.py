@@ -14,7 +14,9 @@ from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connections
 from dcf.store.keys.table import RunKeys
 from dcf.values.instants import SECOND
-from dcf.values.json_text import Json, dump, load
+from dcf.values.json_text import Json, dump
+
+_PROJECT: Final = ("project",)
 
 _REMEMBERED_S: Final = 7 * 24 * 3600
 """Seconds for which a book remembers what it has of a run: longer than whoever moves reports can lag behind."""
@@ -77,10 +79,11 @@ def move(connections: Connections, workflow_id: str, most: int) -> tuple[int, st
     """Move so many reports at most. Return how many are left, and the run's project or an empty text."""
     run = RunKeys(workflow_id)
     clock, entries, meta = connections.send(
-        ("TIME",), ("XRANGE", run.spent, "-", "+", "COUNT", most), ("JSON.GET", run.meta, "$.project")
+        ("TIME",),
+        ("XRANGE", run.spent, "-", "+", "COUNT", most),
+        connections.form.members(run.meta, _PROJECT),
     )
-    projects: list[Json] = [] if meta is None else load(meta)
-    project = str(projects[0]) if projects and projects[0] else ""
+    project = str((connections.form.values(_PROJECT, meta) or {}).get("project") or "")
     books = _by_book([(one.decode(), _fields(flat)) for one, flat in entries], project)
     if books:
         connections.send(*(_addition(book, workflow_id, reports) for book, reports in books.items()))

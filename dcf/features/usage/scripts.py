@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from dcf.store.forms.form import DOCUMENTS
 from dcf.values.instants import SECOND
 
 OWED: Final = "cp:idx:usage:owed"
@@ -54,14 +55,15 @@ end
 """Lua functions that read a report and add it to the sums of its run."""
 
 SETTLE: Final = (
-    SUM_UP
+    DOCUMENTS
+    + SUM_UP
     + """
 local entries = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', ARGV[5])
 local touched = {}
 local project = false
 if #entries > 0 then
-  local told = redis.call('JSON.GET', KEYS[3], '$.project')
-  project = told and told:match('^%["([%w_.-]+)"%]$')
+  local told = read_member(redis.call, KEYS[3], 'project')
+  project = told and told:match('^"([%w_.-]+)"$')
 end
 for _, entry in ipairs(entries) do
   local about, amounts = read_report(entry[2])

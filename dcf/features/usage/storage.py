@@ -16,6 +16,7 @@ from dcf.features.usage.moving import move
 from dcf.features.usage.scripts import BOOKS, LIFE_S, LINGER, MODELS, OTHER_MODELS, OWED, SETTLE
 from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connections
+from dcf.store.forms.form import DocumentForm
 from dcf.store.keys.parts import decode_state, encode_state
 from dcf.store.keys.table import RunKeys
 
@@ -72,14 +73,14 @@ class UsageBooks:
             for run in runs:
                 move(self._connections, run.decode(), _AT_ONCE)
         elif runs:
-            self._connections.send(*(_settle(run.decode()) for run in runs))
+            self._connections.send(*(_settle(self._connections.form, run.decode()) for run in runs))
         return len(runs)
 
     def _moved(self, workflow_id: str) -> tuple[int, str]:
         """Move some of what a run owes. Return how many reports are left, and its project or an empty text."""
         if self._connections.shards > 1:
             return move(self._connections, workflow_id, _AT_ONCE)
-        (reply,) = self._connections.send(_settle(workflow_id))
+        (reply,) = self._connections.send(_settle(self._connections.form, workflow_id))
         left, project = reply
         return left, project.decode()
 
@@ -114,10 +115,10 @@ class UsageBooks:
         return total, {day: sums for day, sums in zip(wanted, daily, strict=True) if sums}
 
 
-def _settle(workflow_id: str) -> Command:
+def _settle(form: DocumentForm, workflow_id: str) -> Command:
     run = RunKeys(workflow_id)
     names = (run.spent, run.usage_parts, run.meta, OWED)
-    return ("EVAL", SETTLE, 4, *names, workflow_id, BOOKS, LIFE_S, LINGER, _AT_ONCE, MODELS, OTHER_MODELS)
+    return ("EVAL", form.script(SETTLE), 4, *names, workflow_id, BOOKS, LIFE_S, LINGER, _AT_ONCE, MODELS, OTHER_MODELS)
 
 
 def _split(rest: str) -> tuple[str, str]:

@@ -129,8 +129,9 @@ class Webhooks:
         """Return all webhooks, oldest first."""
         (members,) = self._connections.send(("ZRANGE", webhook_keys.WEBHOOKS, 0, -1))
         named = [webhook_keys.webhook(member.decode()) for member in members]
-        found = self._connections.send(*(("JSON.GET", key, "$") for key in named)) if named else []
-        return [_read(load(document)[0]) for document in found if document is not None]
+        form = self._connections.form
+        found = self._connections.send(*map(form.read, named)) if named else []
+        return [_read(load(text)) for text in map(form.text, found) if text is not None]
 
     def now(self) -> float:
         """Return the server time in seconds since the epoch."""

@@ -8,6 +8,7 @@ from typing import Final
 
 from dcf.features.work.areas import Occupied, read_occupied
 from dcf.store.connection.connections import Connections
+from dcf.store.forms.form import DOCUMENTS
 from dcf.store.keys.parts import decode_state, encode_state
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import LOOK, ask
@@ -22,12 +23,14 @@ _BLANK: Final = RunKeys("%s")
 
 _ENTER: Final = (
     LOOK
+    + DOCUMENTS
     + r"""
 local own, states = ARGV[1], ARGV[3]
 local entries, found, gone = redis.call('HGETALL', KEYS[1]), {}, {}
 for i = 1, math.min(#entries, 2 * tonumber(ARGV[5])), 2 do
   local run, part = entries[i]:match('^([^/]*)/(.*)$')
-  local doc = run and look(entries[i + 1], 'JSON.GET', states:format(run) .. part, '$')
+  local function ask(...) return look(entries[i + 1], ...) end
+  local doc = run and read_document(ask, states:format(run) .. part)
   if entries[i] == own then
   elseif doc and doc:find('"status":"running"', 1, true) and not doc:find('"token":null', 1, true) then
     found[#found + 1] = entries[i]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from dcf.core.documents.usage import Budget, stored_budget
 from dcf.features.work.limits import LeaseSlot, LimitReached, WorkLimit
 from dcf.store.connection.connections import Connections
+from dcf.store.forms.form import DOCUMENTS
 from dcf.store.keys.parts import decode_state, encode_state
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import LOOK, ask
@@ -39,6 +40,7 @@ _BLANK: Final = RunKeys("%s")
 # in a book. Replies: how many places were reserved, the book that is full or 0, and its entries.
 _RESERVE: Final = (
     LOOK
+    + DOCUMENTS
     + r"""
 local owner, lasts, life = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local states, metas, claims, mark = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
@@ -47,7 +49,7 @@ local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 
 local function is_running(run, mark)
-  return look(mark, 'JSON.GET', metas:format(run), '$.status') == '["running"]'
+  return read_member(function(...) return look(mark, ...) end, metas:format(run), 'status') == '"running"'
 end
 
 -- The time as documents have it, to the second: a lease that ends within this second counts.
@@ -69,7 +71,7 @@ end
 local today = text_of(tonumber(clock[1]))
 
 local function is_held(run, part, by, mark)
-  local doc = look(mark, 'JSON.GET', states:format(run) .. part, '$')
+  local doc = read_document(function(...) return look(mark, ...) end, states:format(run) .. part)
   if not doc or not doc:find('"owner_agent_id":"' .. by .. '"', 1, true) or doc:find('"token":null', 1, true) then
     return false
   end
@@ -148,11 +150,12 @@ return {room, full, held}
 # owner holds all the same, since another process of it was faster, is kept.
 _SETTLE: Final = (
     LOOK
+    + DOCUMENTS
     + r"""
 local owner, mark, states, gone = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local function is_held(entry, value)
   local run, part = entry:match('^([^?/][^/]*)/(.*)$')
-  local doc = run and look(value, 'JSON.GET', states:format(run) .. part, '$')
+  local doc = run and read_document(function(...) return look(value, ...) end, states:format(run) .. part)
   return doc and not doc:find('"token":null', 1, true) and doc:find('"owner_agent_id":"' .. owner .. '"', 1, true)
 end
 local kept, left = {}, {}

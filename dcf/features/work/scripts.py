@@ -15,9 +15,24 @@ fields of its meta, and the states with document, assignment and skills. `LIST`:
 how many documents were read.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
+from dcf.store.forms.form import DOCUMENTS, Member
 from dcf.store.lists.walks import WALK
+
+
+def _lua_list(names: Iterable[str]) -> str:
+    return "{" + ", ".join(f"'{name}'" for name in names) + "}"
+
+
+FACTS: Final = ("status", "workflow_name", "project", "created_at", "paused_at", "blocked_by")
+"""Members of meta that are read of a run in which work was found."""
+
+_MOST_STATES: Final = 1001
+
+ENDED: Final[tuple[Member, ...]] = (*FACTS, "agents", "skills", ("states", _MOST_STATES), "grown")
+"""Members of meta that are read of a run whose ended states are listed."""
 
 PAST: Final = 9_999_999
 """States to pass over at a place whose run was looked at."""
@@ -33,7 +48,13 @@ local found, read, shown, contested = {}, 0, 0, 0
 local chunk = 500
 """
 
-_LOOK: Final = r"""
+_LOOK: Final = (
+    DOCUMENTS
+    + f"""
+local fact_names = {_lua_list(FACTS)}
+local ended_names = {_lua_list((*FACTS, "agents", "skills", f"states[0:{_MOST_STATES}]", "grown"))}
+"""
+    + r"""
 local passed = {}
 for i = 21, #ARGV do
   passed[ARGV[i]] = true
@@ -51,10 +72,7 @@ end
 
 local function of_name(meta, field, part)
   local name = part:match('[^/]*$'):gsub('%%(%x%x)', function(hex) return string.char(tonumber(hex, 16)) end)
-  if name:sub(1, 1) == ' ' then
-    return told('JSON.GET', meta, '$.' .. field) or '[]'
-  end
-  return told('JSON.GET', meta, '$.' .. field .. '["' .. name:gsub('[\\"]', '\\%0') .. '"]') or '[]'
+  return read_named(told, meta, field, name) or 'null'
 end
 
 local function is_left(key, doc)
@@ -102,20 +120,18 @@ local function look(run, first)
   for i = 1, #listed, 2 do
     keys[#keys + 1] = states:format(run) .. listed[i]
   end
-  keys[#keys + 1] = '$'
-  local docs = told('JSON.MGET', unpack(keys)) or {}
+  local docs = read_documents(told, keys)
   read = read + #docs
   local meta = metas:format(run)
   for i = 1, #docs do
     local part, doc = listed[2 * i - 1], docs[i]
     if fits(doc, tonumber(listed[2 * i])) and not passed[run .. '/' .. part] then
       if not of_run then
-        local facts = told('JSON.GET', meta, '$.status', '$.workflow_name', '$.project', '$.created_at',
-          '$.paused_at', '$.blocked_by')
-        local stands = not facts or not facts:find('"$.status":["running"]', 1, true)
+        local facts = read_members(told, meta, fact_names)
+        local seen = facts and members_in(facts, fact_names)
+        local stands = not seen or seen.status ~= 'running'
         if mode == 'claim' and not stands then
-          stands = facts:find('"$.paused_at":["', 1, true) or facts:find('"$.blocked_by":[[{', 1, true)
-            or facts:find('"$.blocked_by":[["', 1, true)
+          stands = type(seen.paused_at) == 'string' or (type(seen.blocked_by) == 'table' and #seen.blocked_by > 0)
         end
         if stands then
           return first, true
@@ -124,7 +140,7 @@ local function look(run, first)
       end
       local agents = of_name(meta, 'agents', part)
       local skills = of_name(meta, 'skills', part)
-      local is_open = agent == '' or not agents:find('^%[%[?"') or agents:find('"' .. agent .. '"', 1, true)
+      local is_open = agent == '' or not agents:find('^%[?"') or agents:find('"' .. agent .. '"', 1, true)
         or doc:find('"owner_agent_id":"' .. agent .. '"', 1, true)
       local is_skilled = skill == '' or (skills .. doc):find('"' .. skill .. '"', 1, true)
       if is_open and is_skilled
@@ -145,8 +161,7 @@ local function look(run, first)
 end
 
 local function ended(run)
-  local facts = told('JSON.GET', metas:format(run), '$.status', '$.workflow_name', '$.project', '$.created_at',
-    '$.paused_at', '$.blocked_by', '$.agents', '$.skills', '$.states[0:1001]', '$.grown')
+  local facts = read_parts(told, metas:format(run), ended_names)
   read = read + 20
   if facts then
     found[#found + 1] = {run, facts}
@@ -168,6 +183,7 @@ local function visit(run, at, first)
   until is_all
 end
 """
+)
 
 _ONE_RUN: Final = r"""
 local stopped = visit(ARGV[19], '0', skip)

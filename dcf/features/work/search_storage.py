@@ -17,6 +17,7 @@ from dcf.features.work.listing import WorkPlace, WorkQuery
 from dcf.features.work.scripts import FIND, LIST, PAST, VISIT
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
+from dcf.store.forms.form import DocumentForm
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import KeyText, encode_state
 from dcf.store.keys.table import RunKeys
@@ -88,7 +89,7 @@ class WorkSearch:
         """Return what is found from the place of the query on. `along` is sent in the first packet."""
         if self._connections.shards > 1 and sought.query.run is None:
             return self._in_shards(sought, along)
-        *before, reply = self._connections.send(*along, _find_command(sought))
+        *before, reply = self._connections.send(*along, _find_command(self._connections.form, sought))
         contested, stopped, runs, *_ = reply
         place = _read_place(*stopped) if stopped else None
         return FoundRuns(runs=runs, is_contested=bool(contested), place=place, before=before)
@@ -114,8 +115,10 @@ class WorkSearch:
             batch = list(islice(left, at_once))
             first, *others = batch
             marked, plain = walk.sought, replace(walk.sought, mark="")  # a mark on what is not taken is in others' way
-            commands = [_visit(marked, first, walk.left), *(_visit(plain, place, walk.left) for place in others)]
-            replies = self._connections.send(*commands)
+            form = self._connections.form
+            visits = [_visit(form, marked, first, walk.left)]
+            visits += (_visit(form, plain, place, walk.left) for place in others)
+            replies = self._connections.send(*visits)
             at_once = min(2 * at_once, _MOST_AT_ONCE)
             for place, reply in zip(batch, replies, strict=True):
                 if walk.must_ask_again(reply, is_marked=place is first):
@@ -158,14 +161,15 @@ class _ShardWalk:
         return len(runs) if self.sought.mode == DONE else sum(len(parts) for _, _, *parts in runs)
 
 
-def _find_command(sought: WorkSought) -> Command:
+def _find_command(form: DocumentForm, sought: WorkSought) -> Command:
     """Return the command that goes through whole lists and looks at their runs, or at the one run of the query."""
     query = sought.query
     if query.run is not None:
         begun = query.place or WorkPlace(score=0, workflow_id=query.run)
-        return _visit(sought, replace(begun, workflow_id=query.run), sought.wanted)
+        return _visit(form, sought, replace(begun, workflow_id=query.run), sought.wanted)
     lists, bounds = _lists(query, sought.mode, ""), (_MOST_RUNS, _MOST_READ, _PAGE_OF_RUN, sought.wanted)
-    return ("EVAL", FIND, *lists, *_from(query.place), *bounds, *_asked(sought), *_looking("", _BLANK, sought.passed))
+    given = (*_from(query.place), *bounds, *_asked(sought), *_looking("", _BLANK, sought.passed))
+    return ("EVAL", form.script(FIND), *lists, *given)
 
 
 def _list_commands(sought: WorkSought, place: WorkPlace | None, shards: int) -> list[Command]:
@@ -174,12 +178,12 @@ def _list_commands(sought: WorkSought, place: WorkPlace | None, shards: int) -> 
     return [("EVAL", LIST, *_lists(sought.query, sought.mode, shard), *given) for shard in every_shard(shards)]
 
 
-def _visit(sought: WorkSought, place: WorkPlace, wanted: int) -> Command:
+def _visit(form: DocumentForm, sought: WorkSought, place: WorkPlace, wanted: int) -> Command:
     """Return the command that looks at one run from a place on."""
     run, bounds = RunKeys(place.workflow_id), (_MOST_RUNS, _MOST_READ, _PAGE_OF_RUN, wanted)
     passed = [one for one in sought.passed if one.workflow_id == run.workflow_id]
     given = (*_from(place), *bounds, *_asked(sought), *_looking(run.workflow_id, run, passed))
-    return ("EVAL", VISIT, 1, run.meta, 0, 0, *given)
+    return ("EVAL", form.script(VISIT), 1, run.meta, 0, 0, *given)
 
 
 def _from(place: WorkPlace | None) -> tuple[str | int, ...]:

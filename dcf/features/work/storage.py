@@ -11,16 +11,21 @@ from typing import Final
 
 from dcf.asl.state_paths import join, name_of
 from dcf.core.documents.codec import read_assignment
+from dcf.core.documents.stored_values import object_of
 from dcf.features.work.listing import RunFacts, WorkItem, WorkPage, WorkPlace, WorkQuery, WorkStatus, facts_of, item_of
+from dcf.features.work.scripts import ENDED, FACTS
 from dcf.features.work.search_storage import FoundState, WorkSearch, WorkSought
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
+from dcf.store.forms.form import DocumentForm, Member
 from dcf.store.keys.parts import decode_state
 from dcf.store.keys.table import RunKeys
 from dcf.store.transaction.state_texts import read_text
 from dcf.values.json_text import Json, load
 from dcf.values.records import record
+
+_STATES: Final[Member] = ("states", 1001)
 
 _DONE_AT_ONCE: Final = 1000
 """States of a run that are looked at for what is done."""
@@ -49,7 +54,7 @@ class WorkList:
         items = (
             self._done(found.runs)
             if query.status is WorkStatus.DONE
-            else [item for run in found.runs for item in _items(run, now)]
+            else [item for run in found.runs for item in _items(self._connections.form, run, now)]
         )
         wanted = tuple(item for item in items if query.wants(item))
         return WorkPage(now=now, items=wanted, next_place=found.place)
@@ -66,28 +71,27 @@ class WorkList:
 
     def _done(self, runs: Sequence[Reply]) -> Iterator[WorkItem]:
         """Yield what has ended in these runs; it is on no list of open states, so the documents of all are read."""
-        told = [(run.decode(), load(facts)) for run, facts in runs]
-        named = {
-            run: [join("", name) for name in meta.get("$.states[0:1001]", [])][:_DONE_AT_ONCE] for run, meta in told
-        }
-        grown = [run for run, meta in told if meta.get("$.grown") == [True]]
+        form = self._connections.form
+        told = [(run.decode(), form.values(ENDED, facts) or {}) for run, facts in runs]
+        named = {run: [join("", name) for name in meta.get(_STATES) or ()][:_DONE_AT_ONCE] for run, meta in told}
+        grown = [run for run, meta in told if meta.get("grown") is True]
         listed: list[Command] = [("XRANGE", RunKeys(run).units, "-", "+", "COUNT", _DONE_AT_ONCE) for run in grown]
         for run, units in zip(grown, self._connections.send(*listed) if listed else [], strict=True):
             named[run] = [load(fields[1])["name"] for _, fields in units]
         asked: list[Command] = [
-            ("JSON.MGET", *map(RunKeys(run).state, paths), "$") for run, paths in named.items() if paths
+            form.read_many([*map(RunKeys(run).state, paths)]) for run, paths in named.items() if paths
         ]
         replies = iter(self._connections.ask(*asked) if asked else ())
         for run, meta in told:
             facts, paths = _facts(run, meta), named[run]
             docs: Reply = next(replies) if paths else []
-            agents, skills = _first(meta, "$.agents"), _first(meta, "$.skills")
-            for path, text in zip(paths, docs if isinstance(docs, list) else [], strict=False):
+            agents, skills = object_of(meta.get("agents")), object_of(meta.get("skills"))
+            for path, text in zip(paths, form.texts(docs) if isinstance(docs, list) else [], strict=False):
                 doc = None if text is None else read_text(text)
                 if doc is not None and doc.status.is_terminal:
                     name = name_of(path)
                     item = item_of(facts, path, doc, _assigned(agents, name), _assigned(skills, name), 0)
-                    if item is not None and (doc.attempts or name in (skills or {})):
+                    if item is not None and (doc.attempts or name in skills):
                         yield item
 
 
@@ -97,32 +101,20 @@ def _mode(query: WorkQuery) -> str:
     return "open"
 
 
-def _items(run: Reply, now: int) -> Iterator[WorkItem]:
+def _items(form: DocumentForm, run: Reply, now: int) -> Iterator[WorkItem]:
     name, meta, *parts = run
-    facts = _facts(name.decode(), load(meta))
+    facts = _facts(name.decode(), form.values(FACTS, meta) or {})
     for part, text, agents, skills in parts:
         doc, path = read_text(text), decode_state(part.decode())
         if doc is None:
             continue
-        own = name_of(path)
-        item = item_of(facts, path, doc, _read(agents, own), _read(skills, own), now)
+        item = item_of(facts, path, doc, read_assignment(load(agents)), read_assignment(load(skills)), now)
         if item is not None:
             yield item
 
 
-def _facts(workflow_id: str, found: Mapping[str, Json]) -> RunFacts:
-    return facts_of(workflow_id, {path[2:]: values[0] for path, values in found.items() if values and path[2] != "["})
-
-
-def _first(found: Mapping[str, Json], path: str) -> dict[str, Json]:
-    values = found.get(path) or [None]
-    return values[0] if isinstance(values[0], dict) else {}
-
-
-def _read(reply: bytes, name: str) -> tuple[str, ...]:
-    values = load(reply)
-    value = values[0] if values else None
-    return read_assignment(value.get(name) if isinstance(value, dict) else value)
+def _facts(workflow_id: str, found: Mapping[Member, Json]) -> RunFacts:
+    return facts_of(workflow_id, {name: value for name, value in found.items() if isinstance(name, str)})
 
 
 def _assigned(of_all: Mapping[str, Json], name: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from signal import SIGINT, SIGKILL, SIGTERM
+from signal import SIGINT, SIGTERM
 from typing import Any, Final
 
 from dcf.hosting.prompts import system_prompt, user_prompt
@@ -32,7 +32,7 @@ _LONGEST_LINE: Final = 64 * 1024 * 1024
 _LONGEST_ARGUMENT: Final = 30_000
 """Characters of the system prompt in the command line, which has a limit; what is more begins the prompt."""
 
-_GRACE_S: Final = ((SIGINT, 3.0), (SIGTERM, 1.5), (SIGKILL, None))
+_GRACE_S: Final = ((SIGINT, 3.0), (SIGTERM, 1.5))
 
 
 class SessionFailed(Exception):
@@ -141,3 +141,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
             process.send_signal(number)
         with suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), patience_s)
+            return
+    with suppress(ProcessLookupError):
+        process.kill()
+    await process.wait()

@@ -16,6 +16,7 @@ from dcf.store.access.quota_scripts import FREE_RUNS, GIVE_BACK, RECEIPTS, WRITE
 from dcf.store.access.quotas import NO_QUOTA, DocumentWrite, refusal_in
 from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connections
+from dcf.store.forms.form import DocumentForm
 from dcf.store.keys import companions as companion_keys
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import KeyText
@@ -172,10 +173,13 @@ def settle(connections: Connections, key: str, owner: str, size: int | None, mar
     connections.send(("EVAL", _SETTLE, 3, *keyed, key, "" if size is None else size, mark))
 
 
-def held_document_command(receipt: str, write: DocumentWrite, held: CountedDocument, mark: str) -> Command:
+def held_document_command(
+    form: DocumentForm, receipt: str, write: DocumentWrite, held: CountedDocument, mark: str
+) -> Command:
     """Return the command that writes a document outside runs, or deletes it, after it was held."""
     return (
-        *("EVAL", WRITE_HELD_DOCUMENT, 3, held.key, receipt, companion_keys.register(held.key, _CLUSTER)),
+        *("EVAL", form.script(WRITE_HELD_DOCUMENT), 3, held.key, receipt),
+        companion_keys.register(held.key, _CLUSTER),
         *(held.owner, write.text or "", held.life_s, mark, write.receipt, write.receipt_life_s, held.key),
     )
 

@@ -6,6 +6,7 @@ They send nothing themselves: `quotas` makes commands of them.
 
 from typing import Final
 
+from dcf.store.forms.form import DOCUMENTS
 from dcf.store.lists.elsewhere import LOOK
 
 GIVE_BACK: Final = """
@@ -81,6 +82,7 @@ return 1
 
 WRITE_DOCUMENT: Final = (
     LOOK
+    + DOCUMENTS
     + GIVE_BACK
     + FREE_RUNS
     + RECEIPTS
@@ -114,7 +116,7 @@ end
 if text == '' then
   redis.call('DEL', document)
 else
-  redis.call('JSON.SET', document, '$', text)
+  write_document(document, text)
   if life > 0 then redis.call('EXPIRE', document, life) else redis.call('PERSIST', document) end
 end
 give_back(register, quota, docs, document)
@@ -130,14 +132,16 @@ return {}
 )
 """Writes or deletes a document and its receipt, if the owner's quotas allow it; who writes a document owns it."""
 
-WRITE_HELD_DOCUMENT: Final = """
+WRITE_HELD_DOCUMENT: Final = (
+    DOCUMENTS
+    + """
 local document, receipt, register = KEYS[1], KEYS[2], KEYS[3]
 local owner, text, life, mark = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 redis.call('HDEL', register, ARGV[7])
 if text == '' then
   redis.call('DEL', document)
 else
-  redis.call('JSON.SET', document, '$', text)
+  write_document(document, text)
   redis.call('HSET', register, ARGV[7], owner .. ' ' .. #text .. ' ' .. life .. ' ' .. mark)
   for _, one in ipairs({document, register}) do
     if life > 0 then redis.call('EXPIRE', one, life) else redis.call('PERSIST', one) end
@@ -146,6 +150,7 @@ end
 redis.call('SET', receipt, ARGV[5], 'EX', ARGV[6])
 return {}
 """
+)
 """Writes or deletes a document and its receipt on a Redis Cluster, where both were counted before (`counting`)."""
 
 FORGET_DOCUMENT: Final = (
@@ -175,6 +180,7 @@ return 1
 
 RESERVE_RUN: Final = (
     LOOK
+    + DOCUMENTS
     + FREE_RUNS
     + RECEIPTS
     + """
@@ -188,9 +194,10 @@ local now = tonumber(redis.call('TIME')[1])
 if not redis.call('ZSCORE', live, run) and redis.call('ZCARD', live) >= most_live then
   local entered = redis.call('ZRANGE', live, 0, -1, 'WITHSCORES')
   for at = 1, #entered, 2 do
-    local status = look(entered[at], 'JSON.GET', before .. entered[at] .. after, '$.status')
+    local function ask(...) return look(entered[at], ...) end
+    local status = read_member(ask, before .. entered[at] .. after, 'status')
     local may_come = not status and tonumber(entered[at + 1]) > now - 60
-    if status ~= '["running"]' and not may_come then over[#over + 1] = entered[at] end
+    if status ~= '"running"' and not may_come then over[#over + 1] = entered[at] end
   end
   if unseen() then return unseen() end
   for _, one in ipairs(over) do redis.call('ZREM', live, one) end

@@ -15,6 +15,7 @@ from dcf.jitter import JITTER
 from dcf.store.access import quota_scripts
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections, checked
+from dcf.store.forms.form import DocumentForm
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import KeyText
 from dcf.store.keys.table import RunKeys
@@ -44,14 +45,16 @@ class DocumentWrite:
     receipt_life_s: int
 
 
-def document_command(key: str, receipt: str, write: DocumentWrite, account: Account | None) -> Command:
+def document_command(
+    form: DocumentForm, key: str, receipt: str, write: DocumentWrite, account: Account | None
+) -> Command:
     """Return the command that writes a document if the account's quotas allow it. Read its reply with `refusal_in`.
 
     What no API key wrote is counted for the local user, to whom nothing is refused.
     """
     quotas = None if account is None else account.quotas
     return (
-        *("EVAL", quota_scripts.WRITE_DOCUMENT, 3, key, receipt, keys.DOCUMENTS),
+        *("EVAL", form.script(quota_scripts.WRITE_DOCUMENT), 3, key, receipt, keys.DOCUMENTS),
         *(LOCAL if account is None else account.key_id, write.text or "", "" if write.life_s is None else write.life_s),
         *(write.default_life_s, write.receipt, write.receipt_life_s),
         *((NO_QUOTA, NO_QUOTA) if quotas is None else (quotas.documents, quotas.stored_bytes)),
@@ -80,24 +83,24 @@ def forget_run(owner: str, workflow_id: str) -> Command:
     return (*script, workflow_id, KeyText(keys.quota(owner, "part")), RunKeys(workflow_id).meta)
 
 
-def reservation(run: RunKeys, size: int, account: Account) -> Command:
+def reservation(form: DocumentForm, run: RunKeys, size: int, account: Account) -> Command:
     """Return the script that enters a run to be created, if the quotas allow it. Send it by `lists.elsewhere`.
 
     Read its reply with `refusal_in`.
     """
     own = account.key_id
     return (
-        *("EVAL", quota_scripts.RESERVE_RUN, 5, keys.quota(own), keys.quota(own, "runs"), keys.quota(own, "live")),
-        *(keys.quota_parts(own, run.workflow_id), keys.quota(own, "receipts")),
+        *("EVAL", form.script(quota_scripts.RESERVE_RUN), 5, keys.quota(own), keys.quota(own, "runs")),
+        *(keys.quota(own, "live"), keys.quota_parts(own, run.workflow_id), keys.quota(own, "receipts")),
         *(run.workflow_id, size, account.quotas.live_runs, account.quotas.stored_bytes),
         *(KeyText(keys.quota(own, "part")), _META_BEFORE, _META_AFTER),
     )
 
 
-def charge(run: RunKeys, commands: Sequence[Command], events: int, account: Account) -> Command:
+def charge(form: DocumentForm, run: RunKeys, commands: Sequence[Command], events: int, account: Account) -> Command:
     """Return the command that counts the events and the data of a commit."""
     own = account.key_id
-    sizes = [part for command in commands for part in _sizes(run, command)]
+    sizes = [part for command in commands for part in _sizes(form, run, command)]
     keyed = (keys.quota(own), keys.quota(own, "runs"), keys.quota_parts(own, run.workflow_id))
     more = (keys.rate(own), keys.quota(own, "receipts"))
     return ("EVAL", quota_scripts.CHARGE_RUN, 5, *keyed, *more, run.workflow_id, events, *sizes)
@@ -168,13 +171,12 @@ class QuotaUsage:
             self._connections.send(("ZADD", keys.quota(account.key_id, "inbox"), *scored))
 
 
-def _sizes(run: RunKeys, command: Command) -> list[str | int]:
+def _sizes(form: DocumentForm, run: RunKeys, command: Command) -> list[str | int]:
     """Return names and bytes of the data that a command writes (inputs, outputs, items); 0 for what it deletes."""
     data = keys.data_of(run.workflow_id)
-    if command[0] == "JSON.MSET":
-        triples = zip(command[1::3], command[3::3], strict=True)
-        written = [(str(key), text) for key, text in triples if str(key).startswith(data)]
-        return [part for key, text in written for part in (key.removeprefix(data), _bytes(text))]
+    written = [(key, text) for key, text in form.written(command) if key.startswith(data)]
+    if written:
+        return [part for key, text in written for part in (key.removeprefix(data), len(text))]
     if command[0] == "HSET" and command[1] == run.journal:
         return [f"journal/{command[2]!s}", _bytes(command[3])]
     if command[0] == "DEL":

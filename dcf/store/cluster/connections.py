@@ -41,6 +41,8 @@ from dcf.store.connection.connections import (
     unwatch_later,
 )
 from dcf.store.connection.routes import RoutedConnection
+from dcf.store.forms.form import DocumentForm
+from dcf.store.forms.record import form_of
 
 SHARDS: Final = 16
 """Parts of the lists that would otherwise be one key, and so one node's, for all runs or all agents."""
@@ -63,6 +65,14 @@ class ClusterConnections(Connections):
     def __init__(self, nodes: ClusterNodes, *, wait_replicas: int = 0) -> None:
         self._nodes = nodes
         self._wait_replicas = wait_replicas
+        self._form = None
+
+    @property
+    def form(self) -> DocumentForm:
+        """How documents are kept there. A node has the record, so it is asked anew after a connection error."""
+        if self._form is None:
+            self._form = form_of(lambda commands: self.ask(*commands), self.wanted, shards=self.shards)
+        return self._form
 
     def take(self) -> Connection:
         """Return what sends to every node, with connections of its own."""
@@ -75,6 +85,7 @@ class ClusterConnections(Connections):
 
     def recover(self) -> None:
         """After a connection error: close the idle connections, and ask again which node serves which slot."""
+        self._form = None
         self._nodes.drop_idle()
         self._nodes.learn()
 
@@ -89,7 +100,7 @@ class ClusterConnections(Connections):
         """
         self._nodes.learn()
         try:
-            return [_NodeConnections(self._nodes, node) for node in self._nodes.primaries()]
+            return [_NodeConnections(self._nodes, node, self) for node in self._nodes.primaries()]
         except CONNECTION_ERRORS as error:
             raise self.unavailable(error) from None
 
@@ -124,9 +135,14 @@ class _NodeConnections(ClusterConnections):
 
     node: Node
 
-    def __init__(self, nodes: ClusterNodes, node: Node) -> None:
+    def __init__(self, nodes: ClusterNodes, node: Node, whole: ClusterConnections) -> None:
         super().__init__(nodes)
         self.node = node
+        self._whole = whole
+
+    @property
+    def form(self) -> DocumentForm:
+        return self._whole.form
 
     def take(self) -> Connection:
         return cast("Connection", RoutedConnection(_Packets(self._nodes, self.node)))

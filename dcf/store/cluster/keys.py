@@ -135,7 +135,8 @@ def _counted(at: int) -> Callable[[Command], Sequence[int]]:
 
 
 _PLACES: Final[Mapping[str, Callable[[Command], Sequence[int]]]] = {
-    **dict.fromkeys(("DEL", "EXISTS", "UNLINK", "WATCH"), lambda command: range(1, len(command))),
+    **dict.fromkeys(("DEL", "EXISTS", "MGET", "UNLINK", "WATCH"), lambda command: range(1, len(command))),
+    "MSET": lambda command: range(1, len(command), 2),
     "JSON.MGET": lambda command: range(1, len(command) - 1),
     "JSON.MSET": lambda command: range(1, len(command), 3),
     "XREAD": _after_streams,

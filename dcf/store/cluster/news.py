@@ -24,8 +24,9 @@ from redis.exceptions import AskError, MovedError
 from dcf.errors import StoreUnavailable, StoreUnsuitable
 from dcf.store.cluster.connections import ClusterConnections
 from dcf.store.cluster.stages import Node
-from dcf.store.connection.connections import CONNECTION_ERRORS, close_async_client
+from dcf.store.connection.connections import CONNECTION_ERRORS
 from dcf.store.connection.faults import PassingError, connection_error, refusal
+from dcf.store.connection.pools import close_async_client
 from dcf.store.events.news import NewsHeard, NewsLost
 from dcf.store.keys import table as keys
 

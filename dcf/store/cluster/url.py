@@ -6,16 +6,16 @@ query may say how to log in and what certificates to trust; the other options ar
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import redis
 
 from dcf.errors import InvalidArgument
 from dcf.store.cluster.connections import ClusterConnections
 from dcf.store.cluster.nodes import ClusterNodes
-from dcf.store.connection.connections import Pool, as_it_is, pool_options, waiting_options
-from dcf.store.connection.packets import IN_PACKETS
-from dcf.store.connection.url import host_port, options_in, unquoted, url_errors, use_files
+from dcf.store.connection.connections import Pool, as_it_is
+from dcf.store.connection.handshake import BEGUN
+from dcf.store.connection.pools import pool_options, waiting_options
+from dcf.store.connection.url import host_port, options_in, split_hosts, unquoted, url_errors, use_files
 
 _PORT: Final = 6379
 _SCHEMES: Final = {"redis+cluster": False, "rediss+cluster": True}
@@ -33,9 +33,9 @@ def open_cluster(url: str, *, wait_replicas: int = 0, around: Callable[[Pool], P
     So many replicas must confirm what is written. `around` may put something around the pool of each node.
     """
     with url_errors():
-        parts = urlsplit(url)
+        parts, named = split_hosts(url)
     try:
-        hosts = [host_port(host, _PORT) for host in parts.netloc.rpartition("@")[2].split(",") if host]
+        hosts = [host_port(host, _PORT) for host in named]
     except ValueError:
         hosts = []
     if not hosts or parts.path.strip("/") not in {"", "0"}:
@@ -52,7 +52,7 @@ def open_cluster(url: str, *, wait_replicas: int = 0, around: Callable[[Pool], P
     secure: dict[str, Any] = {"connection_class": redis.SSLConnection} if is_secure else {}
     encrypted = login | ({"ssl": True} if is_secure else {})
     waiting = waiting_options() | encrypted
-    options = pool_options() | IN_PACKETS | login | secure
+    options = pool_options() | BEGUN | login | secure
     return ClusterConnections(ClusterNodes(hosts, encrypted, options, waiting, around), wait_replicas=wait_replicas)
 
 

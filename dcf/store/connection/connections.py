@@ -5,26 +5,26 @@ pipeline sends WATCH and each read alone, and its default retries execute a lost
 section 3).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
+from functools import partial
 from types import TracebackType
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import redis
-import redis.asyncio
 from hiredis import pack_command
-from redis.backoff import NoBackoff
-from redis.retry import Retry
-from redis.sentinel import Sentinel
 
 from dcf import metrics
 from dcf.errors import StoreUnavailable
 from dcf.store.connection import faults
 from dcf.store.connection.commands import Command, Reply
-from dcf.store.connection.packets import IN_PACKETS
+from dcf.store.connection.handshake import BEGUN, answer_of
+from dcf.store.connection.pools import place_of, pool_of, pool_options, sentinel_pool, sentinels
 from dcf.store.connection.routes import RoutedConnection
-from dcf.store.connection.url import names_sentinels, sentinel_target, url_errors, use_files
+from dcf.store.connection.url import names_sentinels
+from dcf.store.forms.form import DocumentForm
+from dcf.store.forms.record import WantedForm, form_of
 
 Answer = TypeVar("Answer")
 Exchange: TypeAlias = "Callable[[Connection, Sequence[Command]], list[Reply]]"
@@ -36,18 +36,9 @@ SENDING: ContextVar["Sending | None"] = ContextVar("dcf_sending", default=None)
 CONNECTION_ERRORS = (redis.ConnectionError, redis.TimeoutError, OSError)
 """Errors after which it is unknown whether the server did the work; `faults.PassingError` is one of them."""
 
-MOST_CONNECTIONS = 512
-"""Connections of one process to Redis at the same time. Only work takes any: one for each thread that is at it."""
-
 _OF_GROUPS = ("NOGROUP", "BUSYGROUP", "requires the key")
-_TIMEOUT_S = 5.0
-_AsyncSentinel: Any = redis.asyncio.Sentinel  # redis-py leaves its sentinels untyped
-_SENTINEL_OPTIONS = {"socket_timeout": 1.0, "socket_connect_timeout": 1.0, "retry": Retry(NoBackoff(), 0)}
-_FIXED: dict[str, Any] = {"protocol": 2, "decode_responses": False}
-"""Options that the protocol relies on; a URL's query may not change them."""
 _WATCHES = "dcf_watches"
 """Attribute of a connection that watches keys for nobody any more."""
-_UNTIMED: dict[str, Any] = {"socket_timeout": None}
 # hiredis is typed for one argument, but packs a whole command.
 _pack = cast("Callable[[Command], bytes]", pack_command)
 
@@ -93,6 +84,12 @@ class Connections:
     shards: int = 1
     """In how many parts families of keys are: more than one on a Redis Cluster."""
 
+    wanted: WantedForm = "auto"
+    """In which form documents are to be kept, if Redis is empty."""
+
+    follows_record: bool = True
+    """Whether the form is what the record says. What moves documents from one form to the other has no form."""
+
     node: str | None = None
     """Address of the node of a cluster that these are connections to; None for a server alone, or a whole cluster."""
 
@@ -100,6 +97,15 @@ class Connections:
         self._pool = pool
         self._revive = revive
         self._idle: list[Connection] = []
+        self._form: DocumentForm | None = None
+
+    @property
+    def form(self) -> DocumentForm:
+        """How documents are kept there: known since the first connection was opened."""
+        if self._form is None:
+            self._repeated(lambda: self.give_back(self.take(), is_broken=False))
+        assert self._form is not None, "a connection learns it"
+        return self._form
 
     def one(self) -> "Lent":
         """Lend a connection. If the block fails, the connection is closed, so that no stray reply is read later."""
@@ -107,21 +113,21 @@ class Connections:
 
     def send(self, *commands: Command) -> list[Reply]:
         """Send one packet of idempotent commands; retried once, on a new connection."""
-        return self._repeated(commands, checked)
+        return self._repeated(partial(self._attempt, commands, checked))
 
     def ask(self, *commands: Command) -> list[Reply]:
         """Send one packet as `send` does, but return error replies instead of raising them."""
-        return self._repeated(commands)
+        return self._repeated(partial(self._attempt, commands))
 
     def send_to_group(self, stream: str, group: str, command: Command) -> Reply:
         """Send a command of a consumer group. If the group is missing, create it first, reading from the beginning.
 
         Return None if there is no such stream; it is not created. Entries of a lost reply are delivered again later.
         """
-        (reply,) = self._repeated([command], _checked_but_for_group)
+        (reply,) = self._repeated(partial(self._attempt, [command], _checked_but_for_group))
         if _is_missing_group(reply):
             create = ("XGROUP", "CREATE", stream, group, "0")
-            made, reply = self._repeated([create, command], _checked_but_for_group)
+            made, reply = self._repeated(partial(self._attempt, [create, command], _checked_but_for_group))
             if isinstance(made, redis.ResponseError) and "requires the key" in str(made):
                 return None
         return checked(reply)
@@ -163,7 +169,7 @@ class Connections:
         """Close every connection."""
         self._idle.clear()
         self._pool.disconnect()
-        for sentinel in _sentinels(self._pool):
+        for sentinel in sentinels(self._pool):
             sentinel.close()
 
     def take(self) -> Connection:
@@ -183,27 +189,46 @@ class Connections:
     def _opened(self) -> Connection:
         try:
             fresh: Connection = self._pool.get_connection()
-        except redis.ResponseError as error:  # the handshake of a new connection was refused
-            raise faults.reply_error(error) from None
+        except redis.ResponseError as error:
+            raise faults.handshake_error(error) from None
+        try:
+            self._learn_form(fresh)
+        except BaseException:
+            self._discard(fresh)
+            raise
         return fresh
+
+    def _learn_form(self, connection: Connection) -> None:
+        """Ask in which form the server of a new connection keeps documents. Raise StoreUnavailable if that is another.
+
+        What a caller is about to send is in the form that was known before.
+        """
+        if not self.follows_record:
+            return
+        before, told = self._form, answer_of(connection)
+        self._form = form_of(partial(_exchanged, connection), self.wanted, told=told)
+        if before is not None and before is not self._form:
+            raise StoreUnavailable(
+                "Another Redis answers than before, which keeps documents in another form.", "Repeat the call."
+            )
 
     def _discard(self, connection: Connection) -> None:
         connection.disconnect()
         self._pool.release(connection)
 
-    def _repeated(self, commands: Sequence[Command], check: Callable[[Reply], Reply] | None = None) -> list[Reply]:
+    def _repeated(self, attempt: Callable[[], Answer]) -> Answer:
         try:
-            return self._attempt(commands, check)
+            return attempt()
         except CONNECTION_ERRORS as error:
             if faults.is_refused_login(error):
                 raise self.unavailable(error) from None
             self.recover()
         try:
-            return self._attempt(commands, check)
+            return attempt()
         except CONNECTION_ERRORS as error:
             raise self.unavailable(error) from None
 
-    def _attempt(self, commands: Sequence[Command], check: Callable[[Reply], Reply] | None) -> list[Reply]:
+    def _attempt(self, commands: Sequence[Command], check: Callable[[Reply], Reply] | None = None) -> list[Reply]:
         with self.one() as connection:
             replies = exchange(connection, commands)
             return replies if check is None else list(map(check, replies))
@@ -307,91 +332,6 @@ def _is_missing_group(reply: Reply) -> bool:
 
 def open_pool(url: str) -> Pool:
     """Open a connection pool for a Redis URL: redis://, rediss://, unix://, or redis+sentinel://host,host/name/db."""
-    if names_sentinels(url):
-        return _sentinel_pool(url)
-    pool: Pool = _pool_of(redis.ConnectionPool, url, pool_options() | IN_PACKETS)
+    is_one = not names_sentinels(url)
+    pool: Pool = pool_of(redis.ConnectionPool, url, pool_options() | BEGUN) if is_one else sentinel_pool(url)
     return pool
-
-
-def open_async_client(url: str) -> redis.asyncio.Redis:
-    """Open an asynchronous client for the same URL, for waiting only. It has no socket timeout: callers bound the wait.
-
-    With a socket_timeout, redis-py sends through `asyncio.wait_for`, which in Python 3.11 loses a cancellation that
-    arrives just as the sending ends (measured: one in five waits that were cancelled early went on to the end).
-    """
-    options = waiting_options()
-    if not names_sentinels(url):
-        return redis.asyncio.Redis.from_pool(_pool_of(redis.asyncio.ConnectionPool, url, options, _UNTIMED))
-    target = sentinel_target(url)
-    sentinel = _AsyncSentinel(target.hosts, sentinel_kwargs=_SENTINEL_OPTIONS | {"retry": None})
-    client: redis.asyncio.Redis = sentinel.master_for(target.master, **options | target.options | _FIXED | _UNTIMED)
-    _tried(client.connection_pool)
-    return client
-
-
-def waiting_options() -> dict[str, Any]:
-    """Return the options of every asynchronous connection."""
-    return pool_options() | _UNTIMED | {"retry": None}
-
-
-async def close_async_client(client: redis.asyncio.Redis) -> None:
-    """Close a client of `open_async_client`, and its connections to sentinels."""
-    await client.aclose()
-    for sentinel in _sentinels(client.connection_pool):
-        await sentinel.aclose()
-
-
-def place_of(pool: object) -> str | None:
-    """Return the address that a pool connects to, without the user and password of its URL."""
-    master = getattr(pool, "service_name", None)
-    if master is not None:
-        sentinels = (_address(one.connection_pool.connection_kwargs) for one in _sentinels(pool))
-        return f"the master '{master}' of the sentinels at {', '.join(sentinels)}"
-    options: Mapping[str, Any] | None = getattr(pool, "connection_kwargs", None)
-    return None if options is None else options.get("path") or _address(options)
-
-
-def _address(options: Mapping[str, Any]) -> str:
-    host, port = options.get("host", "localhost"), options.get("port", 6379)
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _sentinels(pool: object) -> Sequence[Any]:
-    manager = getattr(pool, "sentinel_manager", None)
-    return () if manager is None else manager.sentinels
-
-
-def _pool_of(kind: Any, url: str, options: dict[str, Any], fixed: dict[str, Any] | None = None) -> Any:
-    with url_errors():
-        pool = kind.from_url(url, **options)
-        pool.connection_kwargs |= _FIXED | (fixed or {})
-        use_files(pool.connection_kwargs)
-    return _tried(pool)
-
-
-def _tried(pool: Any) -> Any:
-    """Return a pool. Raise InvalidArgument if no connection can have its options; it does not connect."""
-    with url_errors():
-        pool.connection_class(**pool.connection_kwargs)
-    return pool
-
-
-def _sentinel_pool(url: str) -> Pool:
-    target = sentinel_target(url)
-    make: Any = Sentinel  # redis-py leaves its synchronous sentinel untyped
-    sentinel = make(target.hosts, sentinel_kwargs=_SENTINEL_OPTIONS)
-    options = pool_options() | target.options | _FIXED | IN_PACKETS
-    pool: Pool = _tried(sentinel.master_for(target.master, **options).connection_pool)
-    return pool
-
-
-def pool_options() -> dict[str, Any]:
-    """Return the options of every connection."""
-    return {
-        "retry": Retry(NoBackoff(), 0),
-        "socket_timeout": _TIMEOUT_S,
-        "socket_connect_timeout": 2.0,
-        "health_check_interval": 0,
-        "max_connections": MOST_CONNECTIONS,
-        **_FIXED,
-    }

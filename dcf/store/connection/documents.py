@@ -10,6 +10,8 @@ from typing import Generic, TypeVar
 
 from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connection, Connections, checked, exchange
+from dcf.store.connection.faults import no_json
+from dcf.store.forms.form import DocumentForm
 from dcf.store.keys import companions as companion_keys
 from dcf.store.transaction.attempts import Attempts, commit
 from dcf.values.instants import SECOND
@@ -43,8 +45,8 @@ class Documents:
 
     def read(self, key: str) -> tuple[Json, int]:
         """Return the document (None if there is none) and the server's time in microseconds."""
-        clock, found = self._connections.send(("TIME",), ("JSON.GET", key, "$"))
-        return _document(found), micros(clock)
+        clock, found = self._connections.send(("TIME",), self._connections.form.read(key))
+        return _document(self._connections.form.text(found)), micros(clock)
 
     def transact(self, key: str, decide: Callable[[Json, int], Verdict[Answer]]) -> Answer:
         """Read, decide, commit; retry after a lost race. Raise UnknownOutcome if the outcome stays unknown."""
@@ -52,27 +54,30 @@ class Documents:
 
     def _once(self, connection: Connection, key: str, decide: Callable[[Json, int], Verdict[Answer]]) -> Answer:
         barrier = companion_keys.barrier(key)
-        opening: list[Command] = [("WATCH", key), ("TIME",), ("JSON.GET", key, "$")]
+        opening: list[Command] = [("WATCH", key), ("TIME",), self._connections.form.read(key)]
         _, clock, found = map(checked, exchange(connection, opening))
-        deciding = partial(decide, _document(found), micros(clock))
+        deciding = partial(decide, _document(self._connections.form.text(found)), micros(clock))
         verdict = self._attempts.result_of(connection, barrier, deciding)
         if not verdict.changed:
             self._attempts.let_go(connection, barrier)
         else:
-            commit(connection, _commands(key, verdict), verdict.announcements)
+            commit(connection, _commands(self._connections.form, key, verdict), verdict.announcements)
             self._attempts.confirm(connection, barrier)
         return verdict.answer
 
 
-def _commands(key: str, verdict: Verdict[Answer]) -> list[Command]:
+def _commands(form: DocumentForm, key: str, verdict: Verdict[Answer]) -> list[Command]:
     if verdict.write is None:
         return [("DEL", key)]
-    written: list[Command] = [("JSON.SET", key, "$", dump(verdict.write))]
+    written: list[Command] = [form.put(key, dump(verdict.write))]
     return [*written, ("EXPIRE", key, verdict.life_s)] if verdict.life_s is not None else written
 
 
-def _document(found: bytes | None) -> Json:
-    return None if found is None else load(found)[0]
+def _document(text: bytes | None) -> Json:
+    try:
+        return None if text is None else load(text)
+    except ValueError:
+        raise no_json() from None
 
 
 def micros(clock: list[bytes]) -> int:

@@ -6,21 +6,37 @@ from typing import Final
 import redis
 
 from dcf.errors import StoreUnsuitable
-from dcf.store.connection import faults
+from dcf.store.connection import faults, layout
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections, checked
+from dcf.store.forms.form import FormName
 from dcf.store.keys import table as keys
 from dcf.values.records import record
 
-_NEEDED: Final[Mapping[str, Command]] = {
-    "JSON.GET": ("JSON.GET", keys.PROBE),
-    "JSON.MGET": ("JSON.MGET", keys.PROBE, "$"),
-    "JSON.DEL": ("JSON.DEL", keys.PROBE),
-    "JSON.SET": ("JSON.SET", keys.PROBE, "$", "1", "XX"),
-    "JSON.MSET": ("JSON.MSET", keys.PROBE, "$.nothing", "1"),
-    "EVAL": ("EVAL", "return 1", 1, keys.PROBE),
+_SCRIPT: Final[Command] = ("EVAL", "return 1", 1, keys.PROBE)
+_NEEDED: Final[Mapping[FormName, Mapping[str, Command]]] = {
+    "json": {
+        "JSON.GET": ("JSON.GET", keys.PROBE),
+        "JSON.MGET": ("JSON.MGET", keys.PROBE, "$"),
+        "JSON.DEL": ("JSON.DEL", keys.PROBE),
+        "JSON.SET": ("JSON.SET", keys.PROBE, "$", "1", "XX"),
+        "JSON.MSET": ("JSON.MSET", keys.PROBE, "$.nothing", "1"),
+        "EVAL": _SCRIPT,
+    },
+    "text": {
+        "GET": ("GET", keys.PROBE),
+        "MGET": ("MGET", keys.PROBE),
+        "SET KEEPTTL": ("SET", keys.PROBE, "1", "XX", "KEEPTTL"),
+        "HGETALL": ("HGETALL", keys.PROBE),
+        "HKEYS": ("HKEYS", keys.PROBE),
+        "EVAL": _SCRIPT,
+        # Whether a user may send MSET is only said where it writes, or would.
+        "MULTI": ("MULTI",),
+        "MSET": ("MSET", keys.PROBE, "1"),
+        "DISCARD": ("DISCARD",),
+    },
 }
-"""What dcf cannot do without and a service may not have, each in a form that changes nothing.
+"""What dcf cannot do without and a service may not have, by the form of the documents, each so that it changes nothing.
 
 They are tried, not looked up: services have JSON under other module names, and refuse COMMAND and MODULE.
 """
@@ -35,17 +51,24 @@ _ACKNOWLEDGED: Final[Command] = ("WAIT", 0, 0)
 """Waits for nobody."""
 
 _REMEDY: Final = (
-    "Use Redis 8, Redis Stack or a service with JSON and Lua scripts (docs/managed-redis.md), or leave REDIS_URL unset"
+    "Use Redis or Valkey 7.0 or later, or a service with Lua scripts (docs/managed-redis.md), or leave REDIS_URL unset"
     " to use the embedded server."
 )
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class ServerFacts:
-    """Facts about the server that do not change while it runs; no modules are known where INFO is refused."""
+    """Facts about the server that do not change while it runs. Where INFO is refused, only `product` is a guess.
 
+    `version` is that of the product: Valkey says `redis_version:7.2.4` for ever. `executable` is the path of its
+    program.
+    """
+
+    product: str
     version: str
     modules: tuple[str, ...]
+    executable: str | None
+    documents: FormName
 
 
 def inspect_server(connections: Connections, wait_replicas: int = 0) -> ServerFacts:
@@ -53,7 +76,9 @@ def inspect_server(connections: Connections, wait_replicas: int = 0) -> ServerFa
 
     Raise StoreUnsuitable if dcf cannot use it, or cannot wait for replicas there.
     """
-    needed = dict(_NEEDED) | ({"WAIT": _ACKNOWLEDGED} if wait_replicas else {})
+    needed: dict[str, Command] = {"SET": layout.WRITE, **_NEEDED[connections.form.name]}
+    if wait_replicas:
+        needed["WAIT"] = _ACKNOWLEDGED
     if connections.shards > 1:
         needed |= _NEEDED_IN_CLUSTER
     lines: list[str] = []
@@ -61,11 +86,27 @@ def inspect_server(connections: Connections, wait_replicas: int = 0) -> ServerFa
         info, *replies = server.ask(("INFO", "everything"), *needed.values())
         for name, reply in zip(needed, replies, strict=True):
             _check(name, reply)
+            if name == "SET":
+                _check_layout(reply)
         lines = _lines(info)
     if "cluster_enabled:1" in lines and connections.shards == 1:
         raise faults.node_of_cluster()
-    version = next((line.partition(":")[2] for line in lines if line.startswith("redis_version:")), "unknown")
-    return ServerFacts(version=version, modules=tuple(_module_names(lines)))
+    fields = dict(line.split(":", 1) for line in lines if ":" in line)
+    product, version = product_of(fields)
+    return ServerFacts(
+        product=product,
+        version=version,
+        modules=tuple(_module_names(lines)),
+        executable=fields.get("executable"),
+        documents=connections.form.name,
+    )
+
+
+def product_of(info: Mapping[str, str]) -> tuple[str, str]:
+    """Return which server this is and its version, by INFO. Valkey goes on saying that it is an old Redis."""
+    if info.get("server_name") == "valkey":
+        return "Valkey", info.get("valkey_version", "unknown")
+    return "Redis", info.get("redis_version", "unknown")
 
 
 def _check(name: str, reply: Reply) -> None:
@@ -84,8 +125,21 @@ def _check(name: str, reply: Reply) -> None:
             "Give the user of REDIS_URL the keys, channels and commands that deploy/redis/users.acl gives to dcf.",
         )
     if name.startswith("JSON."):
-        raise StoreUnsuitable("This Redis has no RedisJSON module, which dcf keeps its documents in.", _REMEDY)
+        raise StoreUnsuitable(
+            "The documents of this Redis need RedisJSON, which this server does not have.",
+            "Start a server that has the module. There, 'dcf store move --to text' makes it needless.",
+        )
     raise StoreUnsuitable(f"This Redis has no {name}, which dcf needs.", _REMEDY)
+
+
+def _check_layout(record: Reply) -> None:
+    """Raise StoreUnsuitable if a newer dcf has written the record since this connection read it.
+
+    A Redis that takes no writes now keeps no record, and the next process writes it.
+    """
+    refusal = layout.refusal_of(record) if isinstance(record, bytes) else None
+    if refusal is not None:
+        raise refusal
 
 
 def _lines(info: Reply) -> list[str]:

@@ -10,17 +10,27 @@ from pathlib import Path
 from dcf.store.cluster.url import is_of_cluster, open_cluster
 from dcf.store.connection.connections import Connections, Pool, as_it_is, open_pool
 from dcf.store.embedded import server as embedded
+from dcf.store.forms.record import WantedForm
 
 
-def connect(url: str, *, wait_replicas: int = 0, around: Callable[[Pool], Pool] = as_it_is) -> Connections:
+def connect(
+    url: str,
+    *,
+    wait_replicas: int = 0,
+    around: Callable[[Pool], Pool] = as_it_is,
+    documents: WantedForm = "auto",
+) -> Connections:
     """Return connections to the Redis of a URL: one server, the primary that sentinels know, or a cluster.
 
     On a cluster so many replicas must confirm what is written to a node before another hears of it. `around` may put
-    something around each pool.
+    something around each pool. `documents` is how a Redis that is empty is to keep documents.
     """
-    if is_of_cluster(url):
-        return open_cluster(url, wait_replicas=wait_replicas, around=around)
-    return Connections(around(open_pool(url)))
+    is_one = not is_of_cluster(url)
+    found = (
+        Connections(around(open_pool(url))) if is_one else open_cluster(url, wait_replicas=wait_replicas, around=around)
+    )
+    found.wanted = documents
+    return found
 
 
 @contextmanager
@@ -31,14 +41,16 @@ def opened(
     appendfsync: embedded.Appendfsync,
     maxmemory: int | None,
     wait_replicas: int = 0,
+    documents: WantedForm = "auto",
 ) -> Iterator[tuple[str, Connections]]:
     """Connect for the duration of the `with` block; return the URL as well."""
     if url is not None:
-        with closing(connect(url, wait_replicas=wait_replicas)) as connections:
+        with closing(connect(url, wait_replicas=wait_replicas, documents=documents)) as connections:
             yield url, connections
         return
     with (
         embedded.start(data_dir, appendfsync=appendfsync, maxmemory=maxmemory) as server,
         closing(Connections(open_pool(server.url), server.revive)) as connections,
     ):
+        connections.wanted = documents
         yield server.url, connections

@@ -7,7 +7,7 @@ from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from redis.connection import parse_url
 
@@ -45,7 +45,7 @@ def url_errors() -> Iterator[None]:
 def names_sentinels(url: str) -> bool:
     """Return whether a URL names sentinels, and not the server itself. Raise InvalidArgument for any other scheme."""
     with url_errors():
-        scheme = urlsplit(url).scheme
+        scheme = split_hosts(url)[0].scheme
     if scheme not in _SCHEMES:
         raise InvalidArgument(
             "REDIS_URL has a scheme that dcf does not know.",
@@ -56,11 +56,10 @@ def names_sentinels(url: str) -> bool:
 
 def sentinel_target(url: str) -> SentinelTarget:
     """Read redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/NAME/DB. Raise InvalidArgument."""
-    parts = urlsplit(url)
-    authority = parts.netloc.rpartition("@")[2]
+    parts, named = split_hosts(url)
     master, _, database = parts.path.strip("/").partition("/")
     try:
-        hosts = [host_port(host) for host in authority.split(",") if host]
+        hosts = [host_port(host) for host in named]
         db = int(database or 0)
     except ValueError:
         hosts, db = [], 0
@@ -72,6 +71,17 @@ def sentinel_target(url: str) -> SentinelTarget:
     options |= options_in(parts.query) | {"ssl": _SENTINEL_SCHEMES[parts.scheme]}
     use_files(options)
     return SentinelTarget(hosts=hosts, master=master, options=options)
+
+
+def split_hosts(url: str) -> tuple[SplitResult, list[str]]:
+    """Split a URL into its parts, and the hosts that it names, with their ports. Raise ValueError.
+
+    urlsplit reads one host: Python 3.14 refuses a list in which an IPv6 address stands. So it gets none of them.
+    """
+    head, mark, rest = url.partition("://")
+    end = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
+    login, at_sign, hosts = rest[:end].rpartition("@")
+    return urlsplit(f"{head}{mark}{login}{at_sign}{rest[end:]}"), [host for host in hosts.split(",") if host]
 
 
 def options_in(query: str) -> dict[str, Any]:

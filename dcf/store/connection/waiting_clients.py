@@ -9,7 +9,8 @@ from functools import partial
 from dcf.store.cluster.connections import ClusterConnections
 from dcf.store.cluster.news import ClusterNews
 from dcf.store.cluster.tails import ClusterTails
-from dcf.store.connection.connections import Connections, open_async_client
+from dcf.store.connection.connections import Connections
+from dcf.store.connection.pools import open_async_client
 from dcf.store.events.news import AnyNews, News, NewsHeard, NewsLost
 from dcf.store.events.tails import AnyTails, Heard, Lost, Tails
 

@@ -28,7 +28,10 @@ from urllib.parse import quote
 from dcf.errors import StoreUnavailable
 from dcf.store.embedded.append_log import drop_torn_transaction
 from dcf.store.embedded.directories import make_private, socket_directory
-from dcf.store.embedded.program import Program, find_program, share_of_memory
+from dcf.store.embedded.foreign_data import is_foreign
+from dcf.store.embedded.memory import share_of_memory
+from dcf.store.embedded.program import Program
+from dcf.store.embedded.sources import find_program
 from dcf.values.records import record
 
 if sys.platform != "win32":  # there is no server for Windows; this module still imports there, to say so
@@ -130,7 +133,7 @@ class EmbeddedServer:
         deadline = time.monotonic() + _PATIENCE_S
         with _as_unavailable(self.data_dir):
             if not any(self._bring_up(deadline) for _ in range(2)):  # twice: another process's may be killed
-                raise _trouble(self._site, "could not start")
+                raise _no_start(self._site)
             self._make_as_strict_as_asked(time.monotonic() + _REPLY_S)
 
     def close(self) -> None:
@@ -177,7 +180,7 @@ class EmbeddedServer:
             if not started:
                 started = _spawn(self._site, self._program, self.maxmemory)
             elif _is_gone(self._site):
-                raise _trouble(self._site, "could not start")
+                raise _no_start(self._site)
             _rest(self._site, deadline)
 
     def _make_as_strict_as_asked(self, deadline: float) -> None:
@@ -269,10 +272,11 @@ def _spawn(site: _Site, program: Program, maxmemory: int) -> bool:
     try:
         if not lock.try_exclusive():
             return False
+        program.verify()
         drop_torn_transaction(site.data_dir)
         _run(_command(site, program, maxmemory), site.log, lock.fd)
     except subprocess.SubprocessError:
-        raise _trouble(site, "could not start") from None
+        raise _no_start(site) from None
     finally:
         lock.close()
     return True
@@ -289,13 +293,13 @@ def _run(command: list[str], log: Path, lock_fd: int) -> None:
             stderr=output,
             pass_fds=(lock_fd,),
             umask=0o077,
+            env=os.environ | {"LC_ALL": "C"},  # it does not start if LC_ALL names a locale that is not installed
             start_new_session=True,  # a Ctrl-C in the terminal is not meant for the server
             timeout=_PATIENCE_S,
         )
 
 
 def _command(site: _Site, program: Program, maxmemory: int) -> list[str]:
-    server, *modules = program
     settings = {
         "port": "0",
         "unixsocket": str(site.socket),
@@ -304,6 +308,7 @@ def _command(site: _Site, program: Program, maxmemory: int) -> list[str]:
         "appendonly": "yes",
         "appendfsync": _strictest_wish(site),
         "aof-load-truncated": "yes",
+        "aof-use-rdb-preamble": _snapshots(program),
         "save": "",
         "maxmemory": str(maxmemory),
         "maxmemory-policy": "noeviction",
@@ -311,11 +316,18 @@ def _command(site: _Site, program: Program, maxmemory: int) -> list[str]:
         "logfile": str(site.log),
         "pidfile": str(site.pid_file),
         "daemonize": "yes",  # no child of the starter: leaves no zombie when it ends first
-        "locale-collate": "C",  # it does not start if LC_ALL names a locale that is not installed
     }
     options = [word for name, value in settings.items() for word in (f"--{name}", value)]
-    loads = [word for module in modules for word in ("--loadmodule", str(module))]
-    return [str(server), *options, *loads]
+    loads = [word for module in program.modules for word in ("--loadmodule", str(module))]
+    return [str(program.server), *options, *loads]
+
+
+def _snapshots(program: Program) -> Literal["yes", "no"]:
+    """Return whether a rewritten log begins with a snapshot, which only the same kind of server reads.
+
+    RedisJSON cannot write its documents as commands (2.8: the rewrite crashes), and who knows what one on PATH has.
+    """
+    return "yes" if program.modules or not program.known else "no"
 
 
 def _stop(site: _Site, deadline: float) -> None:
@@ -366,6 +378,15 @@ def _ask(address: Path, command: str) -> str | None:
             connection.sendall(f"{command}\r\n".encode())
             return connection.recv(1024).decode(errors="replace").partition("\r\n")[0]
     return ""
+
+
+def _no_start(site: _Site) -> StoreUnavailable:
+    if is_foreign(site.log):
+        return StoreUnavailable(
+            f"Another kind of server wrote the data in {site.data_dir}, which this one cannot read; see {site.log}.",
+            "Use the Python environment that wrote it, or name another directory (DCF_DATA_DIR).",
+        )
+    return _trouble(site, "could not start")
 
 
 def _trouble(site: _Site, what: str, hint: str = _LOG_HINT) -> StoreUnavailable:

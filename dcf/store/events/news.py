@@ -15,8 +15,9 @@ import redis
 import redis.asyncio
 
 from dcf.errors import StoreUnavailable, StoreUnsuitable
-from dcf.store.connection.connections import CONNECTION_ERRORS, close_async_client, place_of
+from dcf.store.connection.connections import CONNECTION_ERRORS
 from dcf.store.connection.faults import PassingError, connection_error, refusal, reply_error
+from dcf.store.connection.pools import close_async_client, place_of
 from dcf.store.events.inbox import MOST_NEWS
 from dcf.store.keys import table as keys
 

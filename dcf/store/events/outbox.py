@@ -18,6 +18,7 @@ from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connection, Connections, all_checked, checked, exchange
 from dcf.store.connection.documents import micros
 from dcf.store.events.notified import PLANNER, Announcement, FailedAnnouncement, told_command, unless_gone
+from dcf.store.forms.form import DocumentForm
 from dcf.store.keys.parts import decode_state
 from dcf.store.keys.table import RunKeys, keys_of
 from dcf.store.transaction.reading import Reading
@@ -29,9 +30,10 @@ from dcf.values.records import record
 _GROUP = "relay"
 _PAGE = 100
 _META_FIELDS = (
-    *("$.status", "$.retention_s", "$.finalized_at", "$.deadline", "$.left_open", "$.retried"),
-    *("$.finished_at", "$.hold", "$.deleted_at"),
+    *("status", "retention_s", "finalized_at", "deadline", "left_open", "retried"),
+    *("finished_at", "hold", "deleted_at"),
 )
+_ENDED = ("finalized_at", "hold")
 _FIRST = b"0-0"
 """Cursor of XAUTOCLAIM: where it begins, and what it returns at the end."""
 
@@ -179,7 +181,7 @@ class Outbox:
 
     def settle_if(self, workflow_id: str, entry: OutboxEntry, premise: Premise) -> None:
         """Remove an entry if the server that is to remove it shows that it was done; else it stays for another try."""
-        reading = Reading(keys_of(premise.other.run), premise.other.reads)
+        reading = Reading(self._connections.form, keys_of(premise.other.run), premise.other.reads)
         removal = _removed(RunKeys(workflow_id), [(entry, NOTHING_TOLD)])
 
         def settle(connection: Connection) -> None:
@@ -191,7 +193,8 @@ class Outbox:
 
     def attention(self, workflow_id: str) -> Attention:
         """Return what the run needs of the clock."""
-        return read_attention(self._connections.send(*attention_commands(RunKeys(workflow_id))))
+        form = self._connections.form
+        return read_attention(form, self._connections.send(*attention_commands(form, RunKeys(workflow_id))))
 
     def expire(
         self, workflow_id: str, states: Iterable[str], scopes: Iterable[str], branches: Iterable[str], seconds: int
@@ -202,7 +205,7 @@ class Outbox:
         """
         run = RunKeys(workflow_id)
         commands: list[Command] = [("EXPIRE", key, seconds, "NX") for key in run.every(states, scopes, branches)]
-        self._connections.over_one(lambda connection: _expire(connection, run, commands))
+        self._connections.over_one(lambda connection: _expire(self._connections.form, connection, run, commands))
 
     def keep(self, workflow_id: str, states: Iterable[str], scopes: Iterable[str], branches: Iterable[str]) -> None:
         """Take the expiry off all keys of a run, in one transaction."""
@@ -265,31 +268,31 @@ def _entry(entry_id: bytes, fields: list[bytes]) -> OutboxEntry:
     )
 
 
-def _expire(connection: Connection, run: RunKeys, commands: list[Command]) -> None:
-    opening: list[Command] = [("WATCH", run.meta), ("JSON.GET", run.meta, "$.finalized_at", "$.hold")]
+def _expire(form: DocumentForm, connection: Connection, run: RunKeys, commands: list[Command]) -> None:
+    opening: list[Command] = [("WATCH", run.meta), form.members(run.meta, _ENDED)]
     _, found = map(checked, exchange(connection, opening))
-    facts = {} if found is None else load(found)
-    is_final = facts.get("$.finalized_at") not in (None, [], [None])
-    may_expire = is_final and facts.get("$.hold") != [True]
+    facts = form.values(_ENDED, found) or {}
+    may_expire = facts.get("finalized_at") is not None and facts.get("hold") is not True
     for reply in exchange(connection, [("MULTI",), *commands, ("EXEC",)] if may_expire else [("UNWATCH",)]):
         checked(reply)
 
 
-def attention_commands(run: RunKeys) -> list[Command]:
+def attention_commands(form: DocumentForm, run: RunKeys) -> list[Command]:
     """Return the commands that read what a run needs of the clock."""
     return [
         ("TIME",),
-        ("JSON.GET", run.meta, *_META_FIELDS),
+        form.members(run.meta, _META_FIELDS),
         ("XLEN", run.outbox),
         ("ZRANGE", run.timers, 0, _PAGE - 1, "WITHSCORES"),
     ]
 
 
-def read_attention(replies: list[Reply]) -> Attention:
+def read_attention(form: DocumentForm, replies: list[Reply]) -> Attention:
     """Parse the replies to `attention_commands`."""
     clock, meta, owed, timers = replies
     now = micros(clock)
-    found = {} if meta is None else {path[2:]: values[0] for path, values in load(meta).items() if values}
+    known = form.values(_META_FIELDS, meta)
+    found = known or {}
     deadline = from_text(found.get("deadline"))
     due = [decode_state(part.decode()) for part, at in zip(timers[::2], timers[1::2], strict=True) if float(at) <= now]
     is_running = found.get("status") == RunStatus.RUNNING
@@ -299,7 +302,7 @@ def read_attention(replies: list[Reply]) -> Attention:
     return Attention(
         now=now,
         next_due=min(times, default=NEVER) if needs_clock(is_running=is_running, owed=owed) else None,
-        exists=meta is not None,
+        exists=known is not None,
         is_running=is_running,
         owed=owed,
         due=tuple(due),

@@ -14,8 +14,9 @@ import redis
 import redis.asyncio
 
 from dcf.errors import StoreUnavailable, StoreUnsuitable
-from dcf.store.connection.connections import CONNECTION_ERRORS, close_async_client, place_of
+from dcf.store.connection.connections import CONNECTION_ERRORS
 from dcf.store.connection.faults import connection_error, refusal
+from dcf.store.connection.pools import close_async_client, place_of
 from dcf.store.events.history import Happening, told_by
 from dcf.store.keys.table import RunKeys
 

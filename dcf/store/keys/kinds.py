@@ -11,20 +11,27 @@ Per: TypeAlias = Literal["run", "state", "scope", "branch"]
 One that is soon gone by itself is not listed for any of them.
 """
 
+Shape: TypeAlias = Literal["text", "members", "elements"]
+"""How a document is kept where Redis has no RedisJSON: its text in a string, or a hash with a field for each member or
+element. The latter are read or written in part."""
+
 
 @record(frozen=True, slots=True)
 class KeyKind:
-    """One kind of key of a run: the text before and after its name, and what it exists once for."""
+    """One kind of key of a run: the text before and after its name, what it exists once for, and its shape.
+
+    Only a document has a shape.
+    """
 
     prefix: Literal["cp", "dp"]
     per: tuple[Per, ...]
-    is_document: bool = False
+    shape: Shape | None = None
     suffix: str = ""
 
 
 KEY_KINDS: Final[Mapping[str, KeyKind]] = {
-    "meta": KeyKind("cp", ("run",), is_document=True),
-    "definition": KeyKind("cp", ("run",), is_document=True),
+    "meta": KeyKind("cp", ("run",), "members"),
+    "definition": KeyKind("cp", ("run",), "text"),
     "events": KeyKind("cp", ("run",)),
     "outbox": KeyKind("cp", ("run",)),
     "told": KeyKind("cp", ("run",)),
@@ -40,23 +47,23 @@ KEY_KINDS: Final[Mapping[str, KeyKind]] = {
     "spent": KeyKind("cp", ("run",)),
     "gates": KeyKind("dp", ("run",)),
     "taking": KeyKind("cp", ()),
-    "audit": KeyKind("dp", ("run",), is_document=True, suffix=":finalize"),
-    "signals": KeyKind("dp", ("run",), is_document=True),
-    "talk": KeyKind("dp", ("run",), is_document=True),
+    "audit": KeyKind("dp", ("run",), "text", suffix=":finalize"),
+    "signals": KeyKind("dp", ("run",), "text"),
+    "talk": KeyKind("dp", ("run",), "text"),
     "journal": KeyKind("dp", ("run",)),
     "journalorder": KeyKind("dp", ("run",)),
-    "growth": KeyKind("cp", ("run",), is_document=True),
+    "growth": KeyKind("cp", ("run",), "text"),
     "units": KeyKind("cp", ("run",)),
     "artifacts": KeyKind("dp", ("run",)),
     "shelf": KeyKind("dp", ("run",)),
     "uploads": KeyKind("dp", ("run",)),
     "content": KeyKind("dp", ("run",)),
-    "state": KeyKind("cp", ("state",), is_document=True),
-    "input": KeyKind("dp", ("state",), is_document=True),
-    "entry": KeyKind("dp", ("state",), is_document=True),
-    "output": KeyKind("dp", ("state", "branch"), is_document=True),
-    "items": KeyKind("dp", ("scope",), is_document=True),
-    "results": KeyKind("dp", ("scope",), is_document=True),
+    "state": KeyKind("cp", ("state",), "text"),
+    "input": KeyKind("dp", ("state",), "text"),
+    "entry": KeyKind("dp", ("state",), "text"),
+    "output": KeyKind("dp", ("state", "branch"), "text"),
+    "items": KeyKind("dp", ("scope",), "elements"),
+    "results": KeyKind("dp", ("scope",), "text"),
     "join": KeyKind("cp", ("scope",)),
 }
 """All kinds of keys of a run."""

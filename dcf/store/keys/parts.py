@@ -49,15 +49,3 @@ def decode_state(part: str) -> str:
 def receipt_field(path: str, request: str) -> str:
     """Return the field of a request's receipt in the hash of receipts; the path is empty for one about the run."""
     return f"{encode_state(path)}:{request}"
-
-
-@lru_cache(maxsize=4096)
-def agent_path(state: str) -> str:
-    """Return the JSONPath of a state's assignment. RedisJSON understands no other escapes than these two.
-
-    It drops spaces at the beginning of a quoted name (2.8.3), so for such a state all assignments are read.
-    """
-    if state.startswith(" "):
-        return "$.agents"
-    quoted = state.replace("\\", "\\\\").replace('"', '\\"')
-    return f'$.agents["{quoted}"]'  # nosemgrep: jsonpaths-are-not-formatted - quoted just now

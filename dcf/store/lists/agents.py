@@ -14,6 +14,7 @@ from dcf.errors import InvalidArgument
 from dcf.ports import MAILBOX
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
+from dcf.store.forms.form import DOCUMENTS, Member
 from dcf.store.keys import table as keys
 from dcf.store.lists.shards import in_every_shard, oldest, oldest_commands, place_of
 from dcf.values.instants import to_text
@@ -23,18 +24,22 @@ from dcf.values.records import record
 if TYPE_CHECKING:
     from dcf.store.connection.commands import Command
 
-_PART_IF_THERE = """
+_PART_IF_THERE = (
+    DOCUMENTS
+    + """
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return 0
 end
 if ARGV[2] == '' then
-  redis.call('JSON.DEL', KEYS[1], ARGV[1])
+  drop_member(KEYS[1], ARGV[1])
 else
-  redis.call('JSON.SET', KEYS[1], ARGV[1], ARGV[2])
+  write_member(KEYS[1], ARGV[1], ARGV[2])
 end
 return 1
 """
+)
 
+_PLATFORM = ("platform",)
 
 _GONE_S = 7 * 24 * 3600
 """Seconds for which a deleted agent is remembered: the lifetime of an inbox that is not read."""
@@ -80,28 +85,31 @@ class AgentRecords:
         entries: list[Command] = [("ZADD", key, "NX", at, record.agent_id) for key in self._lists_with(record)]
         self._connections.send(
             *entries,
-            ("JSON.SET", keys.agent(record.agent_id), "$", dump(document), "NX"),
+            self._connections.form.put(keys.agent(record.agent_id), dump(document), only_new=True),
             ("DEL", keys.gone(record.agent_id)),
         )
 
     def get(self, agent_id: str) -> AgentRecord | None:
         """Return the record. For an agent that only has an inbox, return an empty record."""
+        form = self._connections.form
         found, inboxes, gone = self._connections.send(
-            ("JSON.GET", keys.agent(agent_id), "$"),
+            form.read(keys.agent(agent_id)),
             ("EXISTS", keys.inbox(agent_id)),
             ("EXISTS", keys.gone(agent_id)),
         )
-        if found is not None:
-            return _record(load(found)[0])
+        text = form.text(found)
+        if text is not None:
+            return _record(load(text))
         return AgentRecord(agent_id=agent_id, name=agent_id) if inboxes and not gone else None
 
     def platforms_of(self, agent_ids: Sequence[str]) -> dict[str, str]:
         """Return the kinds of platform of those agents that have a record, in one packet."""
         if not agent_ids:
             return {}
-        found = self._connections.send(*(("JSON.GET", keys.agent(one), "$.platform") for one in agent_ids))
-        known = {one: load(text) for one, text in zip(agent_ids, found, strict=True) if text is not None}
-        return {one: next(iter(kinds), MAILBOX) for one, kinds in known.items()}
+        form = self._connections.form
+        replies = self._connections.send(*(form.members(keys.agent(one), _PLATFORM) for one in agent_ids))
+        found = {one: form.values(_PLATFORM, reply) for one, reply in zip(agent_ids, replies, strict=True)}
+        return {one: own.get("platform", MAILBOX) for one, own in found.items() if own is not None}
 
     def is_gone(self, agent_id: str) -> bool:
         """Return True if the agent was created here and deleted in the last week."""
@@ -118,8 +126,9 @@ class AgentRecords:
         sizes = [sum(counts[first : first + shards]) for first in range(0, len(counts), shards)]
         smallest = indexes[sizes.index(min(sizes))]
         ids = oldest(self._connections.send(*oldest_commands(smallest, shards)))
-        found = self._connections.send(*(("JSON.GET", keys.agent(one), "$") for one in ids)) if ids else []
-        records = [_record(load(document)[0]) for document in found if document is not None]
+        form = self._connections.form
+        found = self._connections.send(*(form.read(keys.agent(one)) for one in ids)) if ids else []
+        records = [_record(load(text)) for text in map(form.text, found) if text is not None]
         matching = [one for one in records if set(tags) <= set(one.tags) and name in {None, one.name}]
         return sorted(matching, key=lambda one: (one.created_at, one.agent_id))
 
@@ -138,31 +147,33 @@ class AgentRecords:
 
     def put(self, agent_id: str, part: str, ident: str, value: Json) -> bool:
         """Set one block or tool of an agent (`part`: blocks, tools). Return False if there is no such agent."""
-        path = _path_of(part, ident)
-        if self._set(agent_id, path, dump(value)):
+        member = _member_of(part, ident)
+        if self._set(agent_id, member, dump(value)):
             return True
         if self.get(agent_id) is None:
             return False
         self.create(AgentRecord(agent_id=agent_id, name=agent_id))  # it only had an inbox until now
-        return self._set(agent_id, path, dump(value))
+        return self._set(agent_id, member, dump(value))
 
     def remove(self, agent_id: str, part: str, ident: str) -> None:
         """Remove one block or tool of an agent, if it exists."""
-        self._set(agent_id, _path_of(part, ident), "")
+        self._set(agent_id, _member_of(part, ident), "")
 
     def _lists_with(self, record: AgentRecord) -> list[str]:
         return lists_of(record.agent_id, record.name, record.tags, self._connections.shards)
 
-    def _set(self, agent_id: str, path: str, text: str) -> bool:
-        (done,) = self._connections.send(("EVAL", _PART_IF_THERE, 1, keys.agent(agent_id), path, text))
+    def _set(self, agent_id: str, member: Member, text: str) -> bool:
+        form = self._connections.form
+        script: Command = ("EVAL", form.script(_PART_IF_THERE), 1, keys.agent(agent_id), form.place(member), text)
+        (done,) = self._connections.send(script)
         return bool(done)
 
 
-def _path_of(part: str, ident: str) -> str:
-    """Return the JSONPath of a block or tool in a record. Its id must have no characters special in a path."""
+def _member_of(part: str, ident: str) -> Member:
+    """Return the member that a block or tool is in a record. Its id must have no characters special in a path."""
     if not all(character.isalnum() or character in "-_" for character in ident):
         raise InvalidArgument("That is no id of a block or tool.")
-    return f'$.{part}["{ident}"]'  # nosemgrep: jsonpaths-are-not-formatted - the id was looked at just now
+    return part, ident
 
 
 def created_text(record: AgentRecord) -> str:

@@ -9,6 +9,7 @@ from dataclasses import field
 
 from dcf.core.documents.codec import read_assignment
 from dcf.store.connection.connections import Connections
+from dcf.store.forms.form import Member
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.shards import in_every_shard, newest, newest_commands
@@ -16,7 +17,7 @@ from dcf.values.json_text import Json, load
 from dcf.values.records import record
 
 _MOST = 50
-_FIELDS = ("$.status", "$.agents", "$.project", "$.planner_agent_id")
+_FIELDS = ("status", "agents", "project", "planner_agent_id")
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -64,13 +65,14 @@ class AssignmentIndex:
         ids = list(workflow_ids)
         if not ids:
             return []
-        asked = (("JSON.GET", RunKeys(one).meta, *_FIELDS) for one in ids)
-        replies = self._connections.send(*asked)
-        return [_read(one, load(reply)) for one, reply in zip(ids, replies, strict=True) if reply is not None]
+        form = self._connections.form
+        replies = self._connections.send(*(form.members(RunKeys(one).meta, _FIELDS) for one in ids))
+        found = [form.values(_FIELDS, reply) for reply in replies]
+        return [_read(one, own) for one, own in zip(ids, found, strict=True) if own is not None]
 
 
-def _read(workflow_id: str, found: Mapping[str, Json]) -> Assignments:
-    status, agents, project, planner = (values[0] if (values := found.get(path)) else None for path in _FIELDS)
+def _read(workflow_id: str, found: Mapping[Member, Json]) -> Assignments:
+    status, agents, project, planner = map(found.get, _FIELDS)
     pools = agents if isinstance(agents, dict) else {}
     return Assignments(
         workflow_id=workflow_id,

@@ -23,6 +23,7 @@ from dcf.store.access.quotas import NEVER, forget_document, forget_run
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.connection.documents import micros
+from dcf.store.forms.form import DocumentForm, Member
 from dcf.store.keys import table as keys
 from dcf.store.keys.documents import document_of
 from dcf.store.keys.table import RunKeys
@@ -63,9 +64,13 @@ class Listings:
         Raise StoreUnsuitable if this Redis user may not list keys.
         """
         for names in self._names():
-            yield self._mended(partial(_lacking, names, self._connections.shards), repair=repair)
-            yield self._mended(partial(without_open_states, names, self._connections.shards), repair=repair)
-            yield self._connections.over_one(partial(without_timers, names))
+            yield self._mended(
+                partial(_lacking, names, self._connections.shards, self._connections.form), repair=repair
+            )
+            yield self._mended(
+                partial(without_open_states, names, self._connections.shards, self._connections.form), repair=repair
+            )
+            yield self._connections.over_one(partial(without_timers, names, self._connections.form))
             if repair:
                 artifact_quotas.settle(self._connections, names)
             for index in names:
@@ -124,7 +129,7 @@ class Listings:
         (size,) = self._connections.send(("ZCARD", index))
         for last in range(size - 1, -1, -self._page):
             seen = self._prefixes if listed.kind is ListKind.DOCUMENTS else ("",)
-            look = partial(_dangling, index, listed, seen, max(0, last - self._page + 1), last)
+            look = partial(_dangling, self._connections.form, index, listed, seen, max(0, last - self._page + 1), last)
             yield self._mended(look, repair=repair)
 
     def _mended(self, look: Callable[[Connection], Flaws], *, repair: bool) -> Flaws:
@@ -182,16 +187,17 @@ class _List:
     judged_before: Callable[[int], int] = lambda now: now - _GRACE
     is_there: Callable[[Json], bool] | None = None
 
-    def look(self, name: str) -> Command:
+    def look(self, form: DocumentForm, name: str) -> Command:
         """Return the command that asks for what an entry names."""
         key = self.key_of(name)
-        return ("EXISTS", key) if self.is_there is None else ("JSON.MGET", key, "$")
+        return ("EXISTS", key) if self.is_there is None else form.read_many([key])
 
-    def judge(self, reply: Reply) -> bool:
+    def judge(self, form: DocumentForm, reply: Reply) -> bool:
         """Return True if what an entry names is there, by the reply to `look`."""
         if self.is_there is None:
             return bool(reply)
-        return reply[0] is not None and self.is_there(load(reply[0])[0])
+        (text,) = form.texts(reply)
+        return text is not None and self.is_there(load(text))
 
 
 def _meta_of(workflow_id: str) -> str:
@@ -252,13 +258,19 @@ def _list(index: str) -> _List | None:
 
 
 def _dangling(
-    index: str, listed: _List, prefixes: tuple[str, ...], first: int, last: int, connection: Connection
+    form: DocumentForm,
+    index: str,
+    listed: _List,
+    prefixes: tuple[str, ...],
+    first: int,
+    last: int,
+    connection: Connection,
 ) -> Flaws:
     clock, found = _ask(connection, [("TIME",), ("ZRANGE", index, first, last, "WITHSCORES")])
     scored = ((name.decode(), int(float(score))) for name, score in zip(found[::2], found[1::2], strict=True))
     entries = {name: score for name, score in scored if name.startswith(prefixes)}
-    replies = _ask(connection, [listed.look(name) for name in entries])
-    there = dict(zip(entries, map(listed.judge, replies), strict=True))
+    replies = _ask(connection, [listed.look(form, name) for name in entries])
+    there = {name: listed.judge(form, reply) for name, reply in zip(entries, replies, strict=True)}
     now = micros(clock)
     due = now // SECOND if listed.kind is ListKind.DOCUMENTS else -1
     return tuple(dangling(listed.kind, index, entries, there, before=listed.judged_before(now), due=due))
@@ -269,44 +281,47 @@ def _dangling(
 
 @record(frozen=True, slots=True, kw_only=True)
 class _Candidate:
-    """A document that belongs in indexes: what to read of it, and which indexes and scores follow from that."""
+    """A document that belongs in indexes: which members of it are read, and which indexes and scores follow from that.
+
+    `more` are commands whose replies matter too.
+    """
 
     name: str
-    commands: tuple[Command, ...]
-    lists: Callable[[Sequence[Reply], int], Mapping[str, int]]
+    key: str
+    members: tuple[str, ...]
+    lists: Callable[[Mapping[Member, Json], Sequence[Reply], int], Mapping[str, int]]
+    more: tuple[Command, ...] = ()
 
 
 _OF_RUN: Final = (
-    *("$.status", "$.created_at"),
-    *("$.workflow_name", "$.definition_sha256", "$.workflow_version", "$.agents", "$.tags"),
-    *("$.for_anybody", "$.project", "$.blocked_by", "$.parent"),
+    *("status", "created_at"),
+    *("workflow_name", "definition_sha256", "workflow_version", "agents", "tags"),
+    *("for_anybody", "project", "blocked_by", "parent"),
 )
-_OF_KEY: Final = ("$.key_id", "$.created_at")
-_OF_AGENT: Final = ("$.name", "$.tags", "$.created_at")
+_OF_KEY: Final = ("key_id", "created_at")
+_OF_AGENT: Final = ("name", "tags", "created_at")
 
 
 def _candidate(key: str, shards: int) -> _Candidate | None:
     document = document_of(key)
     if document is not None and document.kind == "meta":
         run = document.run
-        asked: tuple[Command, ...] = (("JSON.GET", run.meta, *_OF_RUN), ("XLEN", run.outbox))
-        return _Candidate(name=run.workflow_id, commands=asked, lists=partial(_lists_of_run, run.workflow_id, shards))
-    for prefix, paths, lists in _RECORDS:
+        listed = partial(_lists_of_run, run.workflow_id, shards)
+        return _Candidate(
+            name=run.workflow_id, key=run.meta, members=_OF_RUN, lists=listed, more=(("XLEN", run.outbox),)
+        )
+    for prefix, members, lists in _RECORDS:
         if key.startswith(prefix):
             name = key.removeprefix(prefix)
-            return _Candidate(name=name, commands=(("JSON.GET", key, *paths),), lists=partial(lists, name, shards))
+            return _Candidate(name=name, key=key, members=members, lists=partial(lists, name, shards))
     return None
 
 
-def _values(document: Reply, paths: tuple[str, ...]) -> Iterator[Json]:
-    """Return the value at each path; None if there is none."""
-    found = load(document)
-    return (values[0] if (values := found[path]) else None for path in paths)
-
-
-def _lists_of_run(workflow_id: str, shards: int, replies: Sequence[Reply], now: int) -> Mapping[str, int]:
-    document, owed = replies
-    meta = {path[2:]: value for path, value in zip(_OF_RUN, _values(document, _OF_RUN), strict=True)}
+def _lists_of_run(
+    workflow_id: str, shards: int, members: Mapping[Member, Json], replies: Sequence[Reply], now: int
+) -> Mapping[str, int]:
+    (owed,) = replies
+    meta = {name: members.get(name) for name in _OF_RUN}
     shard = shard_of(workflow_id, shards)
     indexes = {
         ListKind.RUNS: in_shard(keys.RUNS, shard),
@@ -319,13 +334,17 @@ def _lists_of_run(workflow_id: str, shards: int, replies: Sequence[Reply], now: 
     return {indexes[kind]: score for kind, score in wanted.items()} | listed
 
 
-def _lists_of_key(key_id: str, shards: int, replies: Sequence[Reply], now: int) -> Mapping[str, int]:
-    _, created_at = _values(replies[0], _OF_KEY)
+def _lists_of_key(
+    key_id: str, shards: int, members: Mapping[Member, Json], _: Sequence[Reply], now: int
+) -> Mapping[str, int]:
+    created_at = members.get("created_at")
     return {place_of(keys.KEY_INDEX, key_id, shards): created_at if isinstance(created_at, int) else now}
 
 
-def _lists_of_agent(agent_id: str, shards: int, replies: Sequence[Reply], now: int) -> Mapping[str, int]:
-    name, tags, created_at = _values(replies[0], _OF_AGENT)
+def _lists_of_agent(
+    agent_id: str, shards: int, members: Mapping[Member, Json], _: Sequence[Reply], now: int
+) -> Mapping[str, int]:
+    name, tags, created_at = map(members.get, _OF_AGENT)
     if not isinstance(name, str) or not isinstance(tags, list):
         return {}  # damaged by hand
     lists = lists_of(agent_id, name, map(str, tags), shards)
@@ -339,18 +358,21 @@ _RECORDS: Final = (
 """Documents that belong in indexes: key prefix, what to read of them, and the indexes."""
 
 
-def _lacking(found: list[str], shards: int, connection: Connection) -> Flaws:
+def _lacking(found: list[str], shards: int, form: DocumentForm, connection: Connection) -> Flaws:
     candidates = [candidate for key in found if (candidate := _candidate(key, shards)) is not None]
     if not candidates:
         return ()
-    commands: list[Command] = [command for candidate in candidates for command in candidate.commands]
+    commands = [command for one in candidates for command in (form.members(one.key, one.members), *one.more)]
     clock, *replies = exchange(connection, [("TIME",), *commands])
     now, rest = micros(checked(clock)), iter(replies)
     belongs: list[tuple[str, str, int]] = []
     for candidate in candidates:
-        own = [next(rest) for _ in candidate.commands]
-        if not any(reply is None or isinstance(reply, Exception) for reply in own):  # gone, or damaged by hand
-            belongs += [(index, candidate.name, score) for index, score in candidate.lists(own, now).items()]
+        document, *own = (next(rest) for _ in (candidate.key, *candidate.more))
+        if any(isinstance(reply, Exception) for reply in (document, *own)):  # damaged by hand
+            continue
+        members = form.values(candidate.members, document)
+        if members is not None:
+            belongs += [(index, candidate.name, score) for index, score in candidate.lists(members, own, now).items()]
     entered = _ask(connection, [("ZSCORE", index, name) for index, name, _ in belongs])
     return tuple(_missing(*place) for place, score in zip(belongs, entered, strict=True) if score is None)
 

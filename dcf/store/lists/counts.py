@@ -6,10 +6,9 @@ was found is good for a while. Never writes.
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dcf.core.documents.codec import read_state
-from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
 from dcf.store.keys import table as keys
@@ -17,6 +16,9 @@ from dcf.store.keys.parts import decode_state
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.shards import newest, newest_commands
 from dcf.values.json_text import load
+
+if TYPE_CHECKING:
+    from dcf.store.connection.commands import Command
 
 MOST_RUNS: Final = 200
 MOST_STATES: Final = 25
@@ -50,23 +52,23 @@ class OpenStateCounts:
         clock, *opened = self._connections.send(
             ("TIME",), *(("ZRANGE", run.timers, 0, MOST_STATES - 1) for run in runs)
         )
+        form = self._connections.form
         asked: list[Command] = [
-            ("JSON.MGET", *(run.state(decode_state(part.decode())) for part in parts), "$")
+            form.read_many([run.state(decode_state(part.decode())) for part in parts])
             for run, parts in zip(runs, opened, strict=True)
             if parts
         ]
         replies = self._connections.ask(*asked) if asked else []
-        for text in (one for reply in replies if isinstance(reply, list) for one in reply):
+        for text in (one for reply in replies if isinstance(reply, list) for one in form.texts(reply)):
             kind = _kind(text, micros(clock))
             if kind is not None:
                 counts[kind] += 1
         return counts
 
 
-def _kind(text: Reply, now: int) -> str | None:
+def _kind(text: bytes | None, now: int) -> str | None:
     """Return what a state's document says; None if it is over, or gone."""
-    found = None if text is None else load(text)
-    doc = read_state(found[0]) if isinstance(found, list) and found else None
+    doc = None if text is None else read_state(load(text))
     if doc is None or doc.status.is_terminal:
         return None
     if doc.has_lost_lease(now):

@@ -16,6 +16,7 @@ from dcf.features.schedules import keys as schedule_keys
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.events.outbox import Attention, attention_commands, read_attention
+from dcf.store.forms.form import DocumentForm
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.index import BLOCKED
@@ -63,16 +64,21 @@ class DueRuns:
     def settle(self, workflow_id: str) -> None:
         """Set when the clock must look at the run next, or remove it; leave it due if it changes meanwhile."""
         shard = shard_of(workflow_id, self._connections.shards)
-        settling = _Settling(run=RunKeys(workflow_id), policy=self._policy, shard=shard)
+        settling = _Settling(form=self._connections.form, run=RunKeys(workflow_id), policy=self._policy, shard=shard)
         self._connections.over_one(settling.in_steps if shard else settling.at_once)
 
     def check(self, workflow_ids: Sequence[str], now: int) -> None:
         """Bring live runs forward that are noted too late or not at all: by an older version, which has no index."""
         for start in range(0, len(workflow_ids), _PAGE):
             runs = list(map(RunKeys, workflow_ids[start : start + _PAGE]))
-            asked = [(("ZSCORE", keys.due(run.workflow_id), run.workflow_id), *attention_commands(run)) for run in runs]
+            form = self._connections.form
+            asked = [
+                (("ZSCORE", keys.due(run.workflow_id), run.workflow_id), *attention_commands(form, run)) for run in runs
+            ]
             replies = iter(self._connections.ask(*(command for commands in asked for command in commands)))
-            latest = {run: _latest([next(replies) for _ in own], now) for run, own in zip(runs, asked, strict=True)}
+            latest = {
+                run: _latest(form, [next(replies) for _ in own], now) for run, own in zip(runs, asked, strict=True)
+            }
             late = [due_command(run, at) for run, at in latest.items() if at is not None]
             if late:
                 self._connections.send(*late)
@@ -84,12 +90,12 @@ class DueRuns:
             self._connections.send(*(("ZADD", keys.due(name), "LT", at, name) for name in page))
 
 
-def _latest(replies: list[Reply], now: int) -> int | None:
+def _latest(form: DocumentForm, replies: list[Reply], now: int) -> int | None:
     """Return when the clock must look at a run at the latest; None if it is noted in time."""
     if any(isinstance(reply, Exception) for reply in replies):
         return now  # damaged by hand: the look at it says so
     noted, *rest = replies
-    seen = read_attention(rest)
+    seen = read_attention(form, rest)
     at = now if seen.next_due is None or seen.next_due <= seen.now else seen.next_due
     return at if noted is None or float(noted) > at else None
 
@@ -132,6 +138,7 @@ class _Next:
 class _Settling:
     """Sets when the clock must look at a run next."""
 
+    form: DocumentForm
     run: RunKeys
     policy: RetentionPolicy
     shard: str
@@ -175,8 +182,8 @@ class _Settling:
         run = self.run
         watch: Command = ("WATCH", run.meta, run.timers, run.outbox)
         live: Command = ("ZSCORE", in_shard(keys.LIVE, self.shard), run.workflow_id)
-        _, is_live, *replies = _checked(connection, [watch, live, *attention_commands(run)])
-        seen = read_attention(replies)
+        _, is_live, *replies = _checked(connection, [watch, live, *attention_commands(self.form, run)])
+        seen = read_attention(self.form, replies)
         # A run that is over but still listed was not when the clock looked: the next look takes it off the live list.
         at = seen.next_due or (seen.retention_due(self.policy) if is_live is None else seen.now)
         return _Next(seen=seen, at=at, outlived=[in_shard(index, self.shard) for index in _outlived(seen)])
@@ -188,7 +195,7 @@ class _Settling:
     def _noted(self, found: _Next) -> list[Command]:
         """Return the commands that write the time to meta, if the run is there."""
         text = dump(None if found.at is None else to_text(found.at))
-        return [("JSON.SET", self.run.meta, "$.clock_due_at", text)] if found.seen.exists else []
+        return [self.form.put_member(self.run.meta, "clock_due_at", text)] if found.seen.exists else []
 
 
 def _checked(connection: Connection, commands: list[Command]) -> list[Reply]:

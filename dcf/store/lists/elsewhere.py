@@ -4,9 +4,9 @@ On a single server such a script reads them itself, so it is one atomic step. No
 given what was read just before. It asks for what it has not been given, is sent again with the replies, and changes
 nothing until it has all that it asked for. So on a cluster a decision rests on what was true a round trip ago.
 
-A script begins with `LOOK`, reads keys of other slots by `look(mark, command…)`, and returns `unseen()` before it
-changes anything, where that is not nil. The mark is what the question is about, such as the value of an entry in a
-book: a reply counts only while the entry has the same one.
+A script begins with `LOOK`, and then with `DOCUMENTS` if it reads documents. It reads keys of other slots by
+`look(mark, command…)`, and returns `unseen()` before it changes anything, where that is not nil. The mark is what the
+question is about, such as the value of an entry in a book: a reply counts only while the entry has the same one.
 """
 
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ from typing import Final
 
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
+from dcf.store.forms.form import DOCUMENTS, DocumentForm
 from dcf.values.json_text import Json, dump
 
 LOOK: Final = """
@@ -45,20 +46,33 @@ _UNSEEN: Final = b"unseen"
 _MOST_ROUNDS: Final = 20
 
 
-def take_off_unless(condition: str, **facts: str) -> str:
+def take_off_unless(condition: str) -> str:
     """Return a script that takes the entry ARGV[1] off the list KEYS[1], unless a condition holds of a state.
 
-    ARGV[3] is the key of the state's document, and ARGV[2] what the condition compares. It is Lua, about these `facts`
-    of the document, each a variable with its JSONPath, and `score`, that of the entry. The script looks itself, since a
-    failover may have undone what its caller saw or committed.
+    ARGV[3] is the key of the state's document, and ARGV[2] what the condition compares. It is Lua, about `state`, the
+    document, and `score`, that of the entry; `waits(part, name)` says whether a part of the document has an open entry
+    that ARGV[2] is the name of. The script looks itself, since a failover may have undone what its caller saw or
+    committed.
     """
-    looks = "".join(f"local {name} = look(score, 'JSON.GET', ARGV[3], '{path}')\n" for name, path in facts.items())
-    return f"""{LOOK}
+    return f"""{LOOK}{DOCUMENTS}
 local score = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not score then
   return 0
 end
-{looks}if {condition} then
+local function ask(...)
+  return look(score, ...)
+end
+local text = read_document(ask, ARGV[3])
+local state = text and text ~= 'null' and cjson.decode(text) or {{}}
+local function waits(part, name)
+  for _, one in ipairs(type(part) == 'table' and type(part.open) == 'table' and part.open or {{}}) do
+    if one[name] == ARGV[2] then
+      return true
+    end
+  end
+  return false
+end
+if {condition} then
   return 0
 end
 return unseen() or redis.call('ZREM', KEYS[1], ARGV[1])
@@ -73,6 +87,7 @@ def ask(connections: Connections, *scripts: Command) -> list[Reply]:
     Raise AssertionError if a script goes on asking for more: each asks for all that it needs, and then for what
     follows from that.
     """
+    scripts = tuple(_in_form(connections.form, script) for script in scripts)
     if connections.shards == 1:
         return connections.send(*scripts)
     replies: dict[int, Reply] = {}
@@ -91,6 +106,14 @@ def ask(connections: Connections, *scripts: Command) -> list[Reply]:
         for (at, name, _), found in zip(wanted, connections.send(*(one for _, _, one in wanted)), strict=True):
             seen[at][name] = _json(found)
     raise AssertionError("A script asks for ever more keys of other slots.")
+
+
+def _in_form(form: DocumentForm, command: Command) -> Command:
+    """Return a script with the functions by which it reads documents; any other command as it is."""
+    if command[0] != "EVAL" or DOCUMENTS not in str(command[1]):
+        return command
+    name, text, *rest = command
+    return (name, form.script(str(text)), *rest)
 
 
 def _with(script: Command, seen: dict[str, Json]) -> Command:

@@ -10,6 +10,7 @@ from dcf.core.documents.model import RunStatus
 from dcf.core.listing.runs import BY_ISSUE, Facet, agents_ever, facets_of
 from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.events.outbox import attention_commands, read_attention
+from dcf.store.forms.form import DocumentForm
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.shards import in_every_shard, in_shard, oldest, oldest_commands, place_of
@@ -78,12 +79,14 @@ class RunIndex:
         The check and the removal use one connection, so that both reach the same server. The run stays if it was listed
         again, or finalized, since the caller looked.
         """
-        live = place_of(keys.LIVE, workflow_id, self._connections.shards)
-        return self._connections.over_one(lambda connection: _retire(connection, RunKeys(workflow_id), live, is_final))
+        live, form = place_of(keys.LIVE, workflow_id, self._connections.shards), self._connections.form
+        return self._connections.over_one(
+            lambda connection: _retire(form, connection, RunKeys(workflow_id), live, is_final)
+        )
 
 
-def _retire(connection: Connection, run: RunKeys, live: str, is_final: bool | None) -> bool:
-    seen = read_attention([checked(reply) for reply in exchange(connection, attention_commands(run))])
+def _retire(form: DocumentForm, connection: Connection, run: RunKeys, live: str, is_final: bool | None) -> bool:
+    seen = read_attention(form, [checked(reply) for reply in exchange(connection, attention_commands(form, run))])
     if seen.exists and not (seen.is_over and is_final in {None, seen.is_final}):
         return False
     listed_before = seen.now if seen.exists else seen.now - _BEING_CREATED

@@ -4,6 +4,7 @@ The first packet asks which of the runs are running, the second for the document
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from dcf.core.documents.codec import read_state
 from dcf.core.documents.model import RunStatus
@@ -12,21 +13,24 @@ from dcf.core.listing.checks import ListFlaw, ListKind
 from dcf.features.people.keys import member
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connection, exchange
+from dcf.store.forms.form import DocumentForm
 from dcf.store.keys.documents import RunDocument, document_of
 from dcf.store.keys.parts import encode_state
 from dcf.values.json_text import load
 
+_STATUS: Final = ("status",)
 
-def without_timers(names: Sequence[str], connection: Connection) -> tuple[ListFlaw, ...]:
+
+def without_timers(names: Sequence[str], form: DocumentForm, connection: Connection) -> tuple[ListFlaw, ...]:
     """Return a flaw for each of these keys that is the document of an open state without a timer."""
     states = [state for key in names if (state := document_of(key)) is not None and state.kind == "state"]
     metas = list(dict.fromkeys(state.run.meta for state in states))
-    statuses = exchange(connection, [("JSON.GET", meta, "$.status") for meta in metas]) if metas else []
-    running = {meta for meta, status in zip(metas, statuses, strict=True) if _is_running(status)}
+    statuses = exchange(connection, [form.members(meta, _STATUS) for meta in metas]) if metas else []
+    running = {meta for meta, status in zip(metas, statuses, strict=True) if _is_running(form, status)}
     live = [state for state in states if state.run.meta in running]
     # A timer is looked for before and after the document is read: a state that is entered or ends meanwhile has it in
     # one of the two.
-    commands = [command for state in live for command in _commands(state)]
+    commands = [command for state in live for command in _commands(form, state)]
     replies = iter(exchange(connection, commands) if commands else [])
     read = [(state, next(replies), next(replies), next(replies)) for state in live]
     return tuple(
@@ -38,24 +42,25 @@ def without_timers(names: Sequence[str], connection: Connection) -> tuple[ListFl
             is_missing=True,
         )
         for state, before, text, after in read
-        if before is None and after is None and is_open_state(text)
+        if before is None and after is None and is_open_state(form, text)
     )
 
 
-def _commands(document: RunDocument) -> tuple[Command, ...]:
+def _commands(form: DocumentForm, document: RunDocument) -> tuple[Command, ...]:
     path = document.state or ""
     timer: Command = ("ZSCORE", document.run.timers, encode_state(path))
-    return timer, ("JSON.GET", document.run.state(path), "$"), timer
+    return timer, form.read(document.run.state(path)), timer
 
 
-def _is_running(status: Reply) -> bool:
-    return isinstance(status, bytes) and load(status) == [RunStatus.RUNNING]
+def _is_running(form: DocumentForm, status: Reply) -> bool:
+    found = None if isinstance(status, Exception) else form.values(_STATUS, status)
+    return found is not None and found.get("status") == RunStatus.RUNNING
 
 
-def is_open_state(text: Reply) -> bool:
+def is_open_state(form: DocumentForm, reply: Reply) -> bool:
     """Return True if the document is of an open state. A document that was damaged by hand is not."""
-    values = load(text) if isinstance(text, bytes) else []
+    text = None if isinstance(reply, Exception) else form.text(reply)
     try:
-        return bool(values) and is_listed(read_state(values[0]))
+        return text is not None and is_listed(read_state(load(text)))
     except (KeyError, TypeError, ValueError, AttributeError):
         return False

@@ -18,10 +18,11 @@ from dcf.features.usage.storage import read_sums
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections, checked
 from dcf.store.connection.documents import micros
+from dcf.store.forms.form import Member
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.shards import by_shard, every_shard, in_every_shard, in_shard
-from dcf.values.json_text import load
+from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 
 _SPARE: Final = 14
@@ -35,16 +36,15 @@ _LAST_ID: Final = "z" * 64
 _MOST_STATES: Final = 100
 """States counted of a run; a run with more shows no count."""
 
-_STATES: Final = "$.states[0:101]"
+_STATES: Final = ("states", 101)
 """The names of these states, and one more, which tells that there are more."""
 
 _FIELDS: Final = (
-    *("$.status", "$.workflow_name", "$.workflow_version", "$.definition_sha256", "$.tags", "$.created_at"),
-    *("$.finished_at", "$.finalized_at", "$.paused_at", "$.blocked_by", "$.hold", "$.parent", "$.project", _STATES),
+    *("status", "workflow_name", "workflow_version", "definition_sha256", "tags", "created_at"),
+    *("finished_at", "finalized_at", "paused_at", "blocked_by", "hold", "parent", "project", _STATES),
 )
-_AGENTS: Final = "$.agents"
-
-_UNENDED: Final = frozenset(f'["{status}"]'.encode() for status in OPEN)
+_AGENTS: Final = "agents"
+_STATUS: Final = ("status",)
 
 
 class Catalog:
@@ -81,24 +81,38 @@ class Catalog:
         """Return the server's time, and what the meta documents say; None for an entry without a run."""
         fields = (*_FIELDS, _AGENTS) if query.agent is not None else _FIELDS
         names = [entry.workflow_id for entry in entries]
-        asked: list[Command] = [("JSON.GET", RunKeys(name).meta, *fields) for name in names]
+        form = self._connections.form
+        asked: list[Command] = [form.members(RunKeys(name).meta, fields) for name in names]
         parted = by_shard(names, self._connections.shards)
         stuck: list[Command] = [("ZMSCORE", in_shard(keys.STUCK, shard), *own) for shard, own in parted.items()]
         used: list[Command] = [("HGETALL", RunKeys(name).usage) for name in names]
         clock, *replies = self._connections.ask(("TIME",), *stuck, *asked, *used)
         marks = {name: mark for own in parted.values() for name, mark in zip(own, checked(replies.pop(0)), strict=True)}
         found = zip(names, replies[: len(names)], replies[len(names) :], strict=True)
-        rows = [_row(name, reply, sums, is_marked=marks[name] is not None) for name, reply, sums in found]
+        rows = [self._row(name, fields, reply, sums, marks) for name, reply, sums in found]
         return micros(checked(clock)), rows
+
+    def _row(
+        self, name: str, fields: Sequence[Member], reply: Reply, sums: Reply, marks: Mapping[str, Reply]
+    ) -> RunRow | None:
+        if isinstance(reply, Exception):  # damaged by hand: it must not hide the others
+            return RunRow(workflow_id=name, status="unreadable", names=None)
+        found = self._connections.form.values(fields, reply)
+        return None if found is None else _row(name, found, sums, is_marked=marks[name] is not None)
 
     def _counted(self, rows: Sequence[RunRow]) -> Iterator[RunRow]:
         """Yield the rows with the number of states that have ended."""
-        asked = {row.workflow_id: _statuses(row) for row in rows if row.names}
-        replies = iter(self._connections.ask(*asked.values())) if asked else iter(())
+        form, asked = self._connections.form, [row for row in rows if row.names]
+        commands = [form.members_of_each(_states_of(row), _STATUS) for row in asked]
+        replies = iter(self._connections.ask(*(command for own in commands for command in own)) if asked else ())
+        answers: dict[str, list[Reply]] = {
+            row.workflow_id: [next(replies) for _ in own] for row, own in zip(asked, commands, strict=True)
+        }
         for row in rows:
-            statuses = next(replies) if row.workflow_id in asked else []
-            is_known = row.names is not None and not isinstance(statuses, Exception)
-            done = sum(status is not None and status not in _UNENDED for status in statuses) if is_known else None
+            found = answers.get(row.workflow_id, [])
+            is_known = row.names is not None and not any(isinstance(reply, Exception) for reply in found)
+            states = form.values_of_each(_STATUS, found) if found and is_known else ()
+            done = sum(one is not None and one.get("status") not in OPEN for one in states) if is_known else None
             yield replace(row, states_done=done)
 
 
@@ -197,21 +211,15 @@ def _further(ends_at: Cursor | None, begun: Cursor | None) -> Cursor | None:
     return Cursor(score=begun.score - 1, workflow_id=_LAST_ID)
 
 
-def _row(workflow_id: str, reply: Reply, sums: Reply, *, is_marked: bool) -> RunRow | None:
-    if reply is None:
-        return None
-    if isinstance(reply, Exception):  # damaged by hand: it must not hide the others
-        return RunRow(workflow_id=workflow_id, status="unreadable", names=None)
-    found = load(reply)
-    one = {path[2:]: values[0] for path, values in found.items() if values and path != _STATES}
-    row = read_row({**one, "states": found.get(_STATES)}, workflow_id, _MOST_STATES)
+def _row(workflow_id: str, found: Mapping[Member, Json], sums: Reply, *, is_marked: bool) -> RunRow:
+    named = {name: value for name, value in found.items() if isinstance(name, str)}
+    row = read_row({**named, "states": found.get(_STATES)}, workflow_id, _MOST_STATES)
     is_stuck = (is_marked or row.blocked) and row.status is RunStatus.RUNNING and row.paused_at is None
     return replace(row, stuck=is_stuck, usage={} if isinstance(sums, Exception) else read_sums(sums))
 
 
-def _statuses(row: RunRow) -> Command:
-    run = RunKeys(row.workflow_id)
-    return ("JSON.MGET", *map(run.state, row.names or ()), "$.status")
+def _states_of(row: RunRow) -> list[str]:
+    return [*map(RunKeys(row.workflow_id).state, row.names or ())]
 
 
 _COUNTED: Final[Mapping[str, str]] = {status.value: keys.runs_by("status", status) for status in RunStatus}

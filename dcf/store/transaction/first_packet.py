@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from dcf.store.connection.commands import Command, Reply
+from dcf.store.forms.form import DocumentForm
 from dcf.values.json_text import Json, load
 
 TIME: Final[Command] = ("TIME",)
 
 
 class Replies:
-    """The replies to one packet by command (`of`), and the documents by key: as texts, each an array of one."""
+    """The replies to one packet by command (`of`), and the texts of the documents by key."""
 
     __slots__ = ("of", "texts")
 
@@ -18,19 +19,20 @@ class Replies:
         self.of: dict[Command, Reply] = dict(zip(asked.commands, replies, strict=True))
         self.texts: dict[str, bytes | None] = {}
         if asked.mget is not None:
-            self.texts = dict(zip(asked.keys, self.of[asked.mget], strict=True))
+            self.texts = dict(zip(asked.keys, asked.form.texts(self.of[asked.mget]), strict=True))
 
     def present(self, keys: Mapping[str, str]) -> dict[str, Json]:
         """Return the documents that exist, each by the name of its key. A document may be null."""
-        return {name: load(text)[0] for name, key in keys.items() if (text := self.texts[key]) is not None}
+        return {name: load(text) for name, key in keys.items() if (text := self.texts[key]) is not None}
 
 
 class Asked:
     """The first packet of a transaction: what its rows ask for, each command, document and watched key once."""
 
-    __slots__ = ("commands", "keys", "mget", "watched")
+    __slots__ = ("commands", "form", "keys", "mget", "watched")
 
-    def __init__(self) -> None:
+    def __init__(self, form: DocumentForm) -> None:
+        self.form = form
         self.commands: dict[Command, None] = {TIME: None}
         self.keys: dict[str, None] = {}
         self.watched: list[str] = []
@@ -47,7 +49,7 @@ class Asked:
     def complete(self) -> None:
         """Add the command that reads all documents."""
         if self.keys:
-            self.mget = ("JSON.MGET", *self.keys, "$")
+            self.mget = self.form.read_many([*self.keys])
             self.commands[self.mget] = None
 
 

@@ -10,11 +10,12 @@ from dcf.core.documents import codec
 from dcf.core.documents.decision import ReadSet
 from dcf.core.documents.model import Meta, StateDoc, Status
 from dcf.store.connection.commands import Command, Reply
+from dcf.store.forms.form import DOCUMENTS, DocumentForm
 from dcf.store.keys.parts import KeyText, decode_state, encode_state
 from dcf.store.keys.table import RunKeys
 from dcf.store.transaction.state_texts import read_text
 from dcf.values.digest import fingerprint
-from dcf.values.json_text import Json, load
+from dcf.values.json_text import load
 from dcf.values.records import replace
 
 # Reads a page of the open states, and the state that was claimed before, until enough ready ones are found: documents,
@@ -25,8 +26,10 @@ from dcf.values.records import replace
 # read anyway. Replies: the states found, each with document, assignment, input, and whether another is about to take
 # it; the scopes around; the length of the page; leased states, each with the time at which the clock looks at it, or 0
 # if it has reminded of it: then the lease has ended, and the clock looks again much later. Where a slot of a cluster
-# moves, JSON.MGET says nothing of a document that is at the other node already, but EXISTS is refused there.
-_OPEN_STATES = r"""
+# moves, a read of several documents says nothing of one that is at the other node already, but EXISTS is refused there.
+_OPEN_STATES = (
+    DOCUMENTS
+    + r"""
 local first, last, states, inputs, marks, claim = unpack(ARGV, 1, 6)
 local most, owner, mark, life = tonumber(ARGV[7]), ARGV[8], ARGV[9], ARGV[10]
 local everything = claim == '' and mark == ''
@@ -54,8 +57,7 @@ local function document(i)
     for j = i, math.min(i == 1 and 4 or i + 63, #page) do
       keys[#keys + 1] = states .. page[j]
     end
-    keys[#keys + 1] = '$'
-    for j, text in ipairs(redis.call('JSON.MGET', unpack(keys))) do
+    for j, text in ipairs(read_documents(redis.call, keys)) do
       docs[i + j - 1] = text
       if not text then
         redis.call('EXISTS', keys[j])
@@ -67,15 +69,11 @@ end
 
 local function assignment(part)
   local name = part:match('[^/]*$'):gsub('%%(%x%x)', function(hex) return string.char(tonumber(hex, 16)) end)
-  local path = '$.agents'
-  if name:sub(1, 1) ~= ' ' then
-    path = path .. '["' .. name:gsub('[\\"]', '\\%0') .. '"]'
-  end
-  return redis.call('JSON.GET', KEYS[2], path) or '[]'
+  return read_named(redis.call, KEYS[2], 'agents', name) or 'null'
 end
 
 local function is_of_others(agents)
-  return owner ~= '' and agents:find('^%[%[?"') and not agents:find('"' .. owner .. '"', 1, true)
+  return owner ~= '' and agents:find('^%[?"') and not agents:find('"' .. owner .. '"', 1, true)
 end
 
 local function is_left(part, doc)
@@ -108,7 +106,7 @@ local function show(part, doc, agents, input, is_taken)
   local outer = part:match('^(.*)/[^/]*/[^/]*$')
   while outer and not seen[outer] do
     seen[outer] = true
-    around[#around + 1] = {outer, redis.call('JSON.GET', states .. outer, '$')}
+    around[#around + 1] = {outer, read_document(redis.call, states .. outer)}
     outer = outer:match('^(.*)/[^/]*/[^/]*$')
   end
 end
@@ -120,7 +118,7 @@ local function consider(part, doc)
     return
   elseif is_left(part, doc) then
     taken = taken + 1
-    show(part, doc, agents, redis.call('JSON.GET', inputs .. part, '$'), 0)
+    show(part, doc, agents, read_document(redis.call, inputs .. part), 0)
   else
     show(part, doc, agents, false, 1)
   end
@@ -155,6 +153,7 @@ for _, one in ipairs(later) do
 end
 return {found, around, size, held}
 """
+)
 
 _MARK_MS: Final = 50
 """Milliseconds after which a mark is over: far longer than a claim takes, and short for one that died with it."""
@@ -163,7 +162,7 @@ _GONE = StateDoc(status=Status.CANCELLED)
 """Stands for an open state whose document is null: no agent can take it, and it counts as read."""
 
 
-def page_command(run: RunKeys, page: tuple[int, int], reads: ReadSet) -> Command:
+def page_command(form: DocumentForm, run: RunKeys, page: tuple[int, int], reads: ReadSet) -> Command:
     """Return the command that reads a page of the open states, and the states that were claimed with tokens."""
     offset, length = page
     seeker = reads.seeker
@@ -172,7 +171,8 @@ def page_command(run: RunKeys, page: tuple[int, int], reads: ReadSet) -> Command
     beginnings = (KeyText(run.state("")), KeyText(run.input("")), KeyText(run.taking("")))
     sought = (seeker.most, seeker.owner, seeker.mark, _MARK_MS)
     named: Command = (len(seeker.passed), *map(encode_state, seeker.passed), *map(encode_state, reads.states))
-    return ("EVAL", _OPEN_STATES, 3, *names, offset, offset + length - 1, *beginnings, claimed, *sought, *named)
+    script = form.script(_OPEN_STATES)
+    return ("EVAL", script, 3, *names, offset, offset + length - 1, *beginnings, claimed, *sought, *named)
 
 
 def texts_of(reply: Reply) -> dict[str, bytes]:
@@ -198,10 +198,10 @@ def add_page(rows: dict[str, Any], reply: Reply) -> None:
         path = decode_state(part.decode())
         states[path] = read_text(doc) or _GONE
         if given is not None:
-            inputs[path] = load(given)[0]
+            inputs[path] = load(given)
         name = name_of(path)
         if assignment is not None:
-            agents[name] = assigned(load(assignment), name)
+            agents[name] = codec.read_assignment(load(assignment))
     for part, doc in around:
         known = None if doc is None else read_text(doc)
         if known is not None:
@@ -210,11 +210,3 @@ def add_page(rows: dict[str, Any], reply: Reply) -> None:
     rows["page"] = int(size)
     rows["held"] = {decode_state(p.decode()): int(float(at)) for p, at in zip(held[::2], held[1::2], strict=True)}
     rows["taken"] = frozenset(decode_state(part.decode()) for part, _, _, _, is_taken in page if is_taken)
-
-
-def assigned(found: list[Json] | None, name: str) -> tuple[str, ...]:
-    """Return the agents assigned to a state, from the reply for its path, or for the path of all assignments."""
-    if not found:
-        return ()
-    value = found[0]
-    return codec.read_assignment(value.get(name) if isinstance(value, dict) else value)

@@ -4,8 +4,9 @@ A reply is found by its command and a document by its key, so the functions are 
 paths are read unless all of it is requested, since meta grows with the workflow.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from json import JSONDecodeError
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
@@ -23,11 +24,13 @@ from dcf.features.journal.keys import ask_journal
 from dcf.features.questions.model import read_talk
 from dcf.features.usage.storage import read_sums
 from dcf.store.connection.commands import Command, Reply
-from dcf.store.keys.parts import agent_path, encode_state, receipt_field
+from dcf.store.connection.faults import no_json
+from dcf.store.forms.form import DocumentForm, Member
+from dcf.store.keys.parts import encode_state, receipt_field
 from dcf.store.keys.table import RunKeys, keys_of
 from dcf.store.transaction.first_packet import TIME, Asked, Replies, Understand
 from dcf.store.transaction.guards import Unchanged
-from dcf.store.transaction.open_states import add_page, assigned, page_command, ready_in, texts_of
+from dcf.store.transaction.open_states import add_page, page_command, ready_in, texts_of
 from dcf.store.transaction.state_texts import read_text
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
@@ -37,13 +40,10 @@ _FEW: Final = 8
 """Most assignments that are read one by one; for more, all are read."""
 
 _TALLY: Final = ("done", "failed", "failure")
-_META_FIELDS: Final = {
-    f"$.{name}": name  # nosemgrep: jsonpaths-are-not-formatted - fields of our own
-    for name in (
-        *("status", "definition_sha256", "created_at", "started_at", "paused_at", "blocked_by", "planner_agent_id"),
-        *("created_by", "max_attempts", "clock_due_at", "parent", "budget"),
-    )
-}
+_META_FIELDS: Final = (
+    *("status", "definition_sha256", "created_at", "started_at", "paused_at", "blocked_by", "planner_agent_id"),
+    *("created_by", "max_attempts", "clock_due_at", "parent", "budget"),
+)
 
 
 Ask: TypeAlias = Callable[[Asked, RunKeys, Any], Understand]
@@ -53,17 +53,19 @@ Ask: TypeAlias = Callable[[Asked, RunKeys, Any], Understand]
 class Reading:
     """The first packet of a transaction, and the parser of its replies."""
 
-    def __init__(self, run: RunKeys, reads: ReadSet) -> None:
+    def __init__(self, form: DocumentForm, run: RunKeys, reads: ReadSet) -> None:
+        self.form = form
         self.run = run
+        self.reads = reads
         self._watched = reads.states
         self._marks = bool(reads.seeker.mark)
-        self._asked = asked = Asked()
+        self._asked = asked = Asked(form)
         self._rows = _whole_meta(asked, run) if reads.whole_meta else {"meta": _meta(asked, run, reads.agents)}
         for (row, ask), wanted in zip(READS.items(), _ROWS(reads), strict=True):
             if wanted:
                 self._rows[row] = ask(asked, run, wanted)
         asked.complete()
-        self._page = None if reads.open_states is None else page_command(run, reads.open_states, reads)
+        self._page = None if reads.open_states is None else page_command(form, run, reads.open_states, reads)
         self.has_page = self._page is not None
         if self._page is not None:
             asked.add(self._page)
@@ -82,9 +84,12 @@ class Reading:
         `passed` microseconds are added to the server's time, for replies that came a while ago.
         """
         found = self._told_apart(replies)
-        rows: dict[str, Any] = {row: understand(found) for row, understand in self._rows.items()}
-        if self._page is not None:
-            add_page(rows, found.of[self._page])
+        try:
+            rows: dict[str, Any] = {row: understand(found) for row, understand in self._rows.items()}
+            if self._page is not None:
+                add_page(rows, found.of[self._page])
+        except JSONDecodeError:
+            raise no_json() from None
         seconds, micros = found.of[TIME]
         return Snapshot(now=int(seconds) * SECOND + int(micros) + passed, **rows)
 
@@ -97,7 +102,10 @@ class Reading:
             return None
         texts = texts_of(self._told_apart(replies).of[self._page])
         unwatched = [path for path in with_scopes(changes.states) if path in texts and path not in self._watched]
-        found: dict[Command, Reply] = {("JSON.GET", self.run.state(path), "$"): texts[path] for path in unwatched}
+        form = self.form
+        found: dict[Command, Reply] = {
+            form.read(self.run.state(path)): form.reply_of(texts[path]) for path in unwatched
+        }
         return Unchanged(replies=found) if found else None
 
     def all_unchanged(self, replies: Sequence[Reply], now: int) -> Unchanged:
@@ -119,15 +127,18 @@ class Reading:
 
 def _whole_meta(asked: Asked, run: RunKeys) -> dict[str, Understand]:
     """Read all of meta: the part that decisions need, and the document."""
-    command: Command = ("JSON.GET", run.meta, "$")
+    command = asked.form.read(run.meta)
     asked.add(command)
     asked.watched.append(run.meta)
 
-    def understand(found: Replies) -> Meta | None:
-        document = _root(found.of[command])
-        return None if found.of[command] is None else codec.read_meta(document)
+    def document(found: Replies) -> Json:
+        text = asked.form.text(found.of[command])
+        return None if text is None else load(text)
 
-    return {"meta": understand, "meta_document": lambda found: _root(found.of[command])}
+    def understand(found: Replies) -> Meta | None:
+        return None if asked.form.text(found.of[command]) is None else codec.read_meta(document(found))
+
+    return {"meta": understand, "meta_document": document}
 
 
 def _meta(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
@@ -136,26 +147,27 @@ def _meta(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     Each assignment is read by its path, or all of them if that is less work.
     """
     names = dict.fromkeys(map(name_of, paths))
-    agents = ("$.agents",) if len(names) > _FEW else dict.fromkeys(map(agent_path, names))
-    command: Command = ("JSON.GET", run.meta, *_META_FIELDS, *agents)
+    agents: list[Member] = ["agents"] if len(names) > _FEW else [("agents", name) for name in names]
+    members: list[Member] = [*_META_FIELDS, *agents]
+    command = asked.form.members(run.meta, members)
     asked.add(command)
     asked.watched.append(run.meta)
 
     def understand(replies: Replies) -> Meta | None:
-        reply = replies.of[command]
-        if reply is None:
+        found = asked.form.values(members, replies.of[command])
+        if found is None:
             return None
-        found = load(reply)
-        every = found.get("$.agents")
-        own = {name: assigned(every or found.get(agent_path(name)), name) for name in names}
-        return replace(_read_fields([found.get(path) for path in _META_FIELDS]), agents=own)
+        every = found.get("agents")
+        pools = every if isinstance(every, dict) else {name: found.get(("agents", name)) for name in names}
+        own = {name: codec.read_assignment(pools.get(name)) for name in names}
+        return replace(_read_fields(map(found.get, _META_FIELDS)), agents=own)
 
     return understand
 
 
-def _read_fields(found: Sequence[list[Json] | None]) -> Meta:
-    """Return the part of meta without assignments, from the replies for its paths. It seldom changes."""
-    values = [one[0] if one else None for one in found]
+def _read_fields(found: Iterable[Json]) -> Meta:
+    """Return the part of meta without assignments, from its members. It seldom changes."""
+    values = [*found]
     try:
         return _fields_read(*values)
     except TypeError:  # an object, as the parent of a child run is, or what somebody made a list
@@ -164,7 +176,7 @@ def _read_fields(found: Sequence[list[Json] | None]) -> Meta:
 
 @lru_cache(maxsize=256, typed=True)
 def _fields_read(*values: Json) -> Meta:
-    return codec.read_meta(dict(zip(_META_FIELDS.values(), values, strict=True)), {})
+    return codec.read_meta(dict(zip(_META_FIELDS, values, strict=True)), {})
 
 
 def _states(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
@@ -241,16 +253,12 @@ def _timers(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     return understand
 
 
-def _item_path(index: int) -> str:
-    return f"$[{index}]"  # nosemgrep: jsonpaths-are-not-formatted - an index is a number
-
-
 def _items(asked: Asked, run: RunKeys, wanted: tuple[tuple[str, int], ...]) -> Understand:
     commands: dict[tuple[str, int], Command] = {
-        (path, index): ("JSON.GET", run.items(path), _item_path(index)) for path, index in wanted
+        (path, index): asked.form.element(run.items(path), index) for path, index in wanted
     }
     asked.commands.update(dict.fromkeys(commands.values()))
-    return lambda found: {item: _root(found.of[command]) for item, command in commands.items()}
+    return lambda found: {item: asked.form.item(found.of[command]) for item, command in commands.items()}
 
 
 def _tallies(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
@@ -295,7 +303,7 @@ def _usage(asked: Asked, run: RunKeys, _: bool) -> Understand:
 
 
 def _other(asked: Asked, _: RunKeys, wanted: OtherRun) -> Understand:
-    reading = Reading(keys_of(wanted.run), wanted.reads)
+    reading = Reading(asked.form, keys_of(wanted.run), wanted.reads)
     commands = reading.commands()
     asked.commands.update(dict.fromkeys(commands))
     return lambda found: reading.snapshot([found.of[command] for command in commands])
@@ -334,9 +342,3 @@ def _tally(reply: list[bytes | None]) -> Tally:
     done, failed, failure = reply
     error, cause = (None, None) if failure is None else load(failure)
     return Tally(done=int(done or 0), failed=int(failed or 0), error=error, cause=cause)
-
-
-def _root(reply: Reply) -> Json:
-    """Return the single value that a path matched; None if there is none."""
-    found = [] if reply is None else load(reply)
-    return found[0] if found else None

@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from dcf import metrics
 from dcf.core.documents import codec
 from dcf.core.documents.decision import Decision, Notice, ReadSet, Remaining, Snapshot, Tally
+from dcf.core.documents.model import RunStatus
 from dcf.errors import DcfError, StoreUnavailable
 from dcf.features.growing.model import Unit, read_unit
 from dcf.features.people.storage import ended_commands
@@ -22,6 +23,7 @@ from dcf.store.access.quotas import charge, refusal_in, reservation
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connection, Connections, all_checked, exchange
 from dcf.store.events.history import happenings
+from dcf.store.forms.form import DocumentForm
 from dcf.store.keys.parts import decode_state
 from dcf.store.keys.table import RunKeys, keys_of
 from dcf.store.lists.elsewhere import ask
@@ -36,6 +38,9 @@ from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 _log = logging.getLogger(__name__)
+
+_FACTS: Final = ("definition_sha256", "input", "created_at", "project", "gates")
+"""Members of meta that never change."""
 
 Answer = TypeVar("Answer")
 Answer_co = TypeVar("Answer_co", covariant=True)
@@ -114,7 +119,7 @@ class RunStore:
         `ahead` tells from the answer what a transaction that probably follows will read; this is read with the commit.
         """
         found = self._prefetches.take(workflow_id, reads)
-        reading = Reading(self.keys(workflow_id), reads) if found is None else found.reading
+        reading = self._reading(workflow_id, reads) if found is None else found.reading
         work = _Transaction(reading=reading, decide=decide, ahead=ahead)
         done = self._attempts.until_done(partial(self._once, work, [] if found is None else [found]))
         if done.outdated:
@@ -144,13 +149,13 @@ class RunStore:
         account = current_account()
         if account is None and ground is None:
             return self.commit(workflow_id, reads, decide)
-        work = _Transaction(reading=Reading(self.keys(workflow_id), reads), decide=decide)
-        reserve = None if account is None else reservation(work.reading.run, size(), account)
+        work = _Transaction(reading=self._reading(workflow_id, reads), decide=decide)
+        reserve = None if account is None else reservation(work.reading.form, work.reading.run, size(), account)
         return self._attempts.until_done(partial(self._created, work, ground, reserve))
 
     def read(self, workflow_id: str, reads: ReadSet) -> Snapshot:
         """Return the snapshot that a decision would get, without WATCH."""
-        reading = Reading(self.keys(workflow_id), reads)
+        reading = self._reading(workflow_id, reads)
         return self._timed(reading.snapshot(self._connections.send(*reading.commands())))
 
     def read_surely(self, workflow_id: str, reads: ReadSet) -> Snapshot:
@@ -160,13 +165,13 @@ class RunStore:
         """
         if self._connections.shards == 1:
             return self.read(workflow_id, reads)
-        reading = Reading(self.keys(workflow_id), reads)
+        reading = self._reading(workflow_id, reads)
         return self._timed(reading.snapshot(self._attempts.surely(reading.commands(), reading.run.barrier)))
 
     def look(self, workflow_id: str, reads: ReadSet, most: int) -> "Look":
         """Return what `read` does, the first open states, so many at most, and the last event, in one round trip."""
         run = self.keys(workflow_id)
-        reading = Reading(run, reads)
+        reading = self._reading(workflow_id, reads)
         # The event comes first: what is committed in between is then told once more, and never missed.
         first: Command = ("XREVRANGE", run.events, "+", "-", "COUNT", 1)
         listing: list[Command] = [("ZRANGE", run.timers, 0, most - 1), ("ZCARD", run.timers)]
@@ -195,19 +200,21 @@ class RunStore:
         The fact `secret` is what its task tokens are made with, if it has any; `gates` those of all of its Tasks.
         """
         run = self.keys(workflow_id)
-        facts = ("$.definition_sha256", "$.input", "$.created_at", "$.project", "$.gates")
-        commands: list[Command] = [
-            ("JSON.GET", run.definition, "$"),
-            ("JSON.GET", run.meta, *facts),
-            ("GET", run.secret),
-        ]
-        found, meta, secret = self._connections.send(*commands)
-        if (found is None or meta is None) and self._attempts.wait_replicas:
-            found, meta, secret = self._attempts.surely(commands, run.barrier)
-        if found is None or meta is None:
+        form = self._connections.form
+        commands: list[Command] = [form.read(run.definition), form.members(run.meta, _FACTS), ("GET", run.secret)]
+        found = self._facts(form, self._connections.send(*commands))
+        if found is None and self._attempts.wait_replicas:
+            found = self._facts(form, self._attempts.surely(commands, run.barrier))
+        return found
+
+    @staticmethod
+    def _facts(form: DocumentForm, replies: Sequence[Reply]) -> tuple[Json, Mapping[str, Json]] | None:
+        definition, meta, secret = replies
+        text, facts = form.text(definition), form.values(_FACTS, meta)
+        if text is None or facts is None:
             return None
-        told: dict[str, Json] = {path[2:]: values[0] for path, values in load(meta).items() if values}
-        return codec.whole_definition(load(found)[0]), told | ({} if secret is None else {"secret": secret.decode()})
+        named = {str(name): value for name, value in facts.items()}
+        return codec.whole_definition(load(text)), named | ({} if secret is None else {"secret": secret.decode()})
 
     def units(self, workflow_id: str, since: str = "-") -> list[tuple[str, Unit]]:
         """Return the units of a run in the order in which they were added, each with the id of its entry.
@@ -217,6 +224,14 @@ class RunStore:
         (found,) = self._connections.send(("XRANGE", self.keys(workflow_id).units, since, "+"))
         return [(entry.decode(), read_unit(load(fields[1]))) for entry, fields in found]
 
+    def _reading(self, workflow_id: str, reads: ReadSet) -> Reading:
+        return Reading(self._connections.form, self.keys(workflow_id), reads)
+
+    def _in_current_form(self, work: "_Transaction[Answer]") -> "_Transaction[Answer]":
+        """Return a transaction as it must be attempted now: after a failover another form may be known than before."""
+        form, reading = self._connections.form, work.reading
+        return work if reading.form is form else replace(work, reading=Reading(form, reading.run, reading.reads))
+
     def _timed(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the time that a test may have set."""
         return snapshot if self._clock is None else replace(snapshot, now=self._clock(snapshot.now))
@@ -224,6 +239,7 @@ class RunStore:
     def _created(
         self, work: "_Transaction[Answer]", ground: Ground | None, reserve: Command | None, connection: Connection
     ) -> Committed[Answer | Refusal]:
+        work = self._in_current_form(work)
         refusal = None if ground is None else ground(connection)
         if refusal is None:
             refusal, replies = self._reserved(reserve, work.reading.opening(), connection)
@@ -249,6 +265,7 @@ class RunStore:
             done = self._in_one_packet(work, found.pop(), connection)
             if done is not None:
                 return done
+        work = self._in_current_form(work)
         began = time.monotonic()
         replies = exchange(connection, work.reading.opening())
         self._trips.note(time.monotonic() - began)
@@ -304,11 +321,12 @@ class RunStore:
         assert changes is not None, "checked by the caller"
         if self._before_commit is not None:
             self._before_commit()
-        commands = commit_commands(run, changes)
+        has_ended = snapshot.meta is not None and snapshot.meta.status is not RunStatus.RUNNING
+        commands = commit_commands(work.reading.form, run, changes, keep_expiry=has_ended)
         shards = self._connections.shards
         announced, account = [*announcements(run, changes, snapshot, shards), *unmarked], current_account()
         if account is not None:
-            announced.append(charge(run, commands, len(changes.events), account))
+            announced.append(charge(work.reading.form, run, commands, len(changes.events), account))
         if unchanged is not None and self._connections.shards > 1:
             watch_if(connection, unchanged)
             unchanged = None
@@ -339,7 +357,7 @@ class RunStore:
         if is_near or self._clock is not None or self._connections.shards > 1:
             return None
         reads = work.ahead(answer)
-        return None if reads is None else (reads, Reading(run, reads))
+        return None if reads is None else (reads, Reading(self._connections.form, run, reads))
 
 
 @record(frozen=True, slots=True, kw_only=True)

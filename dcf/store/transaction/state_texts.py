@@ -19,10 +19,13 @@ _records: Final[dict[bytes, StateDoc]] = {}
 
 
 def read_text(text: bytes) -> StateDoc | None:
-    """Return the record of a document as JSON.GET and JSON.MGET return it, an array of one; None where that is null."""
+    """Return the record of a document by its text; None where that is null, or no JSON, as a hand may have left it."""
     found = _records.get(text)
     if found is None:
-        (document,) = load(text)
+        try:
+            document = load(text)
+        except ValueError:
+            return None
         if document is None:
             return None
         found = read_state(document)
@@ -34,7 +37,7 @@ def write_text(doc: StateDoc) -> bytes:
     """Return the text of a record, and keep the record for whoever reads the text back."""
     text = dump_bytes(write_state(doc))
     if doc.lease.ts is None or doc.lease.expires_at is not None:  # else the reader works an expiry out
-        _keep(b"[%b]" % text, doc)
+        _keep(text, doc)
     return text
 
 

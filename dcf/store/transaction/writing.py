@@ -1,7 +1,7 @@
 """Turns `WriteSet` of a run into the commands of one MULTI: one function per kind of write, in one table.
 
-All documents go into a single JSON.MSET, however many states a transition changes. Index entries are not part of the
-transaction. They are sent just before it, so that nothing is committed without its index entry.
+All documents go into as few commands as their form allows, however many states a transition changes. Index entries are
+not part of the transaction. They are sent just before it, so that nothing is committed without its index entry.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,8 +29,9 @@ from dcf.features.questions.model import Questions, write_talk
 from dcf.features.usage.storage import charge_commands, owed_command
 from dcf.store.access.authors import current_author
 from dcf.store.connection.commands import Command, Reply
+from dcf.store.forms.form import DocumentForm, Member
 from dcf.store.keys import table as keys
-from dcf.store.keys.parts import agent_path, encode_state, receipt_field
+from dcf.store.keys.parts import encode_state, receipt_field
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.shards import in_shard, shard_of
 from dcf.store.transaction.event_fields import write_events
@@ -48,18 +49,17 @@ _FACETED: Final = frozenset({"status", "agents", "tags", "blocked_by", "for_anyb
 
 @dataclass(slots=True)
 class Packet:
-    """The commands of one MULTI while they are collected: one DEL and one JSON.MSET at most, of any number of keys."""
+    """The commands of one MULTI while they are collected: documents by key, members of documents by key and name."""
 
     deleted: list[str | bytes] = field(default_factory=list)
-    documents: list[str | bytes] = field(default_factory=list)
+    documents: dict[str, bytes] = field(default_factory=dict)
+    members: dict[tuple[str, Member], bytes] = field(default_factory=dict)
     others: list[Command] = field(default_factory=list)
 
-    def commands(self) -> list[Command]:
+    def commands(self, form: DocumentForm, *, keep_expiry: bool = False) -> list[Command]:
         """Return the commands, in an order that reads well in MONITOR."""
         first: list[Command] = [("DEL", *self.deleted)] if self.deleted else []
-        if self.documents:
-            first.append(("JSON.MSET", *self.documents))
-        return first + self.others
+        return [*first, *form.put_all(self.documents, self.members, keep_expiry=keep_expiry), *self.others]
 
 
 Writer: TypeAlias = Callable[[Packet, RunKeys, Any], None]
@@ -69,13 +69,13 @@ Announcer: TypeAlias = Callable[[RunKeys, Any, int, str], Iterable[Command]]
 """Function that returns the index commands of one row of `WriteSet`, at a server time, for the run's shard."""
 
 
-def commit_commands(run: RunKeys, changes: WriteSet) -> list[Command]:
-    """Return the commands that make the changes."""
+def commit_commands(form: DocumentForm, run: RunKeys, changes: WriteSet, *, keep_expiry: bool = False) -> list[Command]:
+    """Return the commands that make the changes. The keys of an ended run may expire, and must keep their expiry."""
     packet = Packet()
     for write, found in zip(WRITES.values(), _ROWS(changes), strict=True):
         if found:
             write(packet, run, found)
-    return packet.commands()
+    return packet.commands(form, keep_expiry=keep_expiry)
 
 
 def announcements(run: RunKeys, changes: WriteSet, seen: Snapshot, shards: int = 1) -> list[Command]:
@@ -148,7 +148,7 @@ def _documents(key: Callable[[RunKeys, str], str]) -> Writer:
 
     def write(packet: Packet, run: RunKeys, documents: Mapping[str, Json]) -> None:
         for path, document in documents.items():
-            packet.documents += (key(run, path), "$", dump_bytes(document))
+            packet.documents[key(run, path)] = dump_bytes(document)
 
     return write
 
@@ -157,7 +157,7 @@ def _document(key: Callable[[RunKeys], str]) -> Writer:
     """Return a writer of one document of the run."""
 
     def write(packet: Packet, run: RunKeys, document: Mapping[str, Json]) -> None:
-        packet.documents += (key(run), "$", dump_bytes(dict(document)))
+        packet.documents[key(run)] = dump_bytes(dict(document))
 
     return write
 
@@ -177,29 +177,28 @@ def _forgotten(packet: Packet, run: RunKeys, paths: Sequence[str]) -> None:
 
 def _packed(packet: Packet, run: RunKeys, packed: Packed) -> None:
     """Write documents as JSON strings of their text."""
-    packet.documents += (run.definition, "$", dump_bytes(dump(dict(packed.definition))))
-    packet.documents += (run.meta, "$.deps", dump_bytes(dump(dict(packed.deps))))
+    packet.documents[run.definition] = dump_bytes(dump(dict(packed.definition)))
+    packet.members[run.meta, "deps"] = dump_bytes(dump(dict(packed.deps)))
 
 
 def _meta(packet: Packet, run: RunKeys, fields: Mapping[str, Json]) -> None:
     for name, value in fields.items():
-        path = f"$.{name}"  # nosemgrep: jsonpaths-are-not-formatted - fields of our own
-        packet.documents += (run.meta, path, dump_bytes(value))
+        packet.members[run.meta, name] = dump_bytes(value)
 
 
 def _states(packet: Packet, run: RunKeys, states: Mapping[str, StateDoc]) -> None:
     for path, doc in states.items():
-        packet.documents += (run.state(path), "$", write_text(doc))
+        packet.documents[run.state(path)] = write_text(doc)
 
 
 def _inputs(packet: Packet, run: RunKeys, inputs: Mapping[str, StateInput]) -> None:
     for path, given in inputs.items():
-        packet.documents += (run.input(path), "$", dump_bytes(given.effective))
+        packet.documents[run.input(path)] = dump_bytes(given.effective)
         if given.must_keep_entry:
-            packet.documents += (run.entry(path), "$", dump_bytes(entry_codec.write_entry(given.entry)))
+            packet.documents[run.entry(path)] = dump_bytes(entry_codec.write_entry(given.entry))
         elif given.revisits:
             # The entry of an earlier visit must not count for this one; null costs no further command, unlike DEL.
-            packet.documents += (run.entry(path), "$", b"null")
+            packet.documents[run.entry(path)] = b"null"
 
 
 def _ended(packet: Packet, run: RunKeys, ended: Mapping[str, Tally]) -> None:
@@ -211,11 +210,11 @@ def _ended(packet: Packet, run: RunKeys, ended: Mapping[str, Tally]) -> None:
 
 
 def _signals(packet: Packet, run: RunKeys, signals: Sequence[Signals]) -> None:
-    packet.documents += (run.signals, "$", dump_bytes(write_signals(signals[-1])))
+    packet.documents[run.signals] = dump_bytes(write_signals(signals[-1]))
 
 
 def _talk(packet: Packet, run: RunKeys, talk: Questions) -> None:
-    packet.documents += (run.talk, "$", dump_bytes(write_talk(talk)))
+    packet.documents[run.talk] = dump_bytes(write_talk(talk))
 
 
 def _gates(packet: Packet, run: RunKeys, gates: Mapping[str, GateRecord]) -> None:
@@ -228,7 +227,7 @@ def _journal(packet: Packet, run: RunKeys, entries: Sequence[JournalEntry]) -> N
 
 
 def _growth(packet: Packet, run: RunKeys, growth: Sequence[Growth]) -> None:
-    packet.documents += (run.growth, "$", dump_bytes(write_growth(growth[-1])))
+    packet.documents[run.growth] = dump_bytes(write_growth(growth[-1]))
 
 
 def _units(packet: Packet, run: RunKeys, units: Sequence[Unit]) -> None:
@@ -237,7 +236,7 @@ def _units(packet: Packet, run: RunKeys, units: Sequence[Unit]) -> None:
 
 def _agents(packet: Packet, run: RunKeys, agents: Mapping[str, Json]) -> None:
     for name, pool in agents.items():
-        packet.documents += (run.meta, agent_path(name), dump_bytes(pool))
+        packet.members[run.meta, ("agents", name)] = dump_bytes(pool)
 
 
 def _events(packet: Packet, run: RunKeys, events: Sequence[Event]) -> None:

@@ -10,7 +10,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from dcf.settings.process import Settings
-from dcf.store.connection.connections import MOST_CONNECTIONS
+from dcf.store.connection.pools import MOST_CONNECTIONS
 from dcf.tools.http.connections import FIRST_TURNS, SPARE, ConnectionLimit, Deadlines, LimitedProtocol
 
 if sys.platform != "win32":

@@ -16,6 +16,7 @@ from dcf.core.access.quotas import BOUNDS, with_own
 from dcf.errors import InvalidArgument
 from dcf.features.health.routes import PATH as METRICS
 from dcf.store.access.audit_trail import AuditFilter
+from dcf.store.forms.form import FORM_TITLES
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.web.durations import age
@@ -81,8 +82,9 @@ def _facts(application: Application, found: Mapping[str, Json]) -> list[tuple[st
     looked = age(clock.get("looked_at"), checked)
     facts: list[tuple[str, Json]] = [
         ("dcf", found.get("dcf")),
-        ("Redis", found.get("redis_version")),
+        (found.get("server_name", "Redis"), found.get("redis_version")),
         ("modules", ", ".join(application.server.modules)),
+        ("documents", FORM_TITLES[application.server.documents]),
         ("memory", memory and _memory(memory)),
         ("append-only log", durability and (_told(durability["appendfsync"]) if durability["appendonly"] else "off")),
         ("snapshots", durability and (_told(durability["save"]) or "off")),

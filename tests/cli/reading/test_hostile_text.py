@@ -18,6 +18,7 @@ from dcf.cli.text import clean, json_text
 from dcf.core.documents.model import RunStatus
 from dcf.core.listing.runs import RunRow
 from tests.cli.conftest import Dcf, Seed
+from tests.support.redis.documents import set_member
 from tests.support.tables import rows
 from tests.support.world import World
 
@@ -79,8 +80,8 @@ def test_an_output(dcf: Dcf, seed: Seed, text: str) -> None:
 @rows("text", HOSTILE)
 def test_names_in_a_list(dcf: Dcf, seed: Seed, world: World, text: str) -> None:
     run_id = seed()
-    world.ask("JSON.SET", f"cp:wf:{run_id}:meta", "$.workflow_name", json.dumps(f"x{text}"))
-    world.ask("JSON.SET", f"cp:wf:{run_id}:meta", "$.created_at", json.dumps(text))
+    set_member(world.ask, f"cp:wf:{run_id}:meta", "workflow_name", f"x{text}")
+    set_member(world.ask, f"cp:wf:{run_id}:meta", "created_at", text)
     line = dcf("ls", "--limit", 1).stdout.split("\n")[1]
     assert line.startswith(run_id)
     assert is_harmless(line)

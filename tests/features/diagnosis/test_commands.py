@@ -52,7 +52,7 @@ def holder_vanished(world: World) -> str:
 def holder_hangs(world: World) -> str:
     run = started(world, chain("A"), agents={"A": "a-1"})
     token = world.acquire(run, "A", "a-1")
-    put(world, run, "A", "started_at", f'"{LONG_AGO}"')
+    put(world, run, "A", "started_at", LONG_AGO)
     world.renew(run, "A", token)
     return run
 
@@ -61,7 +61,7 @@ def worker_fails(world: World) -> str:
     document = workflow({"A": {**task(), "Retry": retrying("States.ALL", IntervalSeconds=3600)}})
     run = started(world, document, agents={"A": "a-1"})
     for _ in range(2):
-        put(world, run, "A", "not_before", "null")
+        put(world, run, "A", "not_before", None)
         world.update(run, "A", world.acquire(run, "A", "a-1"), status=Status.FAILED, error="Broken", cause=HOSTILE)
     return run
 

@@ -14,6 +14,7 @@ from dcf.store.lists.agents import AgentRecord
 from dcf.values.instants import from_text, to_text
 from dcf.values.records import replace
 from tests.support.ahead import now
+from tests.support.redis.documents import Place, read_document, set_member, write_document
 from tests.support.tables import rows
 from tests.support.workflows.machines import Document, chain, workflow
 from tests.support.workflows.scopes import each, parallel, task
@@ -53,20 +54,20 @@ def started(world: World, document: Document, **options: object) -> str:
     return run
 
 
-def put(world: World, run: str, state: str, field: str, value: str) -> None:
-    world.ask("JSON.SET", world.store.keys(run).state(state), f"$.{field}", value)
+def put(world: World, run: str, state: str, place: Place, value: object) -> None:
+    set_member(world.ask, world.store.keys(run).state(state), place, value)
 
 
 def overdue(world: World, run: str, state: str) -> None:
     """As if the clock had had to look at this state long ago."""
-    put(world, run, state, "not_before", f'"{LONG_AGO}"')
+    put(world, run, state, "not_before", LONG_AGO)
     world.make_due(run, state)
     world.ask("ZADD", world.store.keys(run).timers, from_text(LONG_AGO) or 0, key_parts.encode_state(state))
 
 
 def make_due(world: World, run: str, state: str) -> None:
     """As if the time that the state waits for had come, and the clock looked."""
-    put(world, run, state, "not_before", f'"{LONG_AGO}"')
+    put(world, run, state, "not_before", LONG_AGO)
     world.make_due(run, state)
     world.notifications.pulse()
 
@@ -216,7 +217,7 @@ def test_a_lease_of_which_its_holder_may_not_know(world: World) -> None:
 def test_a_lease_that_is_renewed_for_hours_without_a_result_counts_as_stuck(world: World) -> None:
     run = started(world, chain("A"), agents={"A": "a-1"})
     token = world.acquire(run, "A", "a-1")
-    put(world, run, "A", "started_at", f'"{LONG_AGO}"')
+    put(world, run, "A", "started_at", LONG_AGO)
     world.renew(run, "A", token)
     finding = only(world, run, Cause.LEASE_HELD)
     assert finding.stuck
@@ -255,7 +256,7 @@ def test_a_state_that_fails_again_and_again(world: World) -> None:
     run = started(world, workflow({"A": {**task(), "Retry": [retrier]}}), agents={"A": "a-1"})
     for _ in range(2):
         world.fail(run, "A", world.acquire(run, "A", "a-1"), "Broken", "the same again")
-        put(world, run, "A", "not_before", f'"{to_text(now(world))}"')
+        put(world, run, "A", "not_before", to_text(now(world)))
     finding = only(world, run, Cause.KEEPS_FAILING)
     assert finding.stuck
     assert (finding.evidence["retries"], finding.evidence["last_error"]) == (2, "Broken: the same again")
@@ -268,7 +269,7 @@ def test_a_worker_that_dies_each_time(world: World) -> None:
     run = started(world, chain("A"), agents={"A": "a-1"})
     for _ in range(3):
         world.acquire(run, "A", "a-1")
-        put(world, run, "A", "lease.expires_at", f'"{to_text(now(world))}"')
+        put(world, run, "A", ("lease", "expires_at"), to_text(now(world)))
     finding = only(world, run, Cause.KEEPS_FAILING)
     assert (finding.evidence["attempts"], finding.evidence["last_holder"]) == (3, "a-1")
 
@@ -324,7 +325,7 @@ def test_a_parallel_that_has_been_open_for_long_does_not_make_the_clock_late(wor
 def test_a_parallel_that_nobody_joins_is_the_clocks(world: World) -> None:
     run = started(world, workflow({"Both": parallel({"L": task()}, {"R": task()})}))
     for path in ("Both/0/L", "Both/1/R"):
-        put(world, run, path, "status", '"succeeded"')
+        put(world, run, path, "status", "succeeded")
         world.ask("ZREM", world.store.keys(run).timers, key_parts.encode_state(path))
     assert found(world, run) == []
     world.ask("ZADD", world.store.keys(run).timers, 1, "Both")
@@ -334,10 +335,10 @@ def test_a_parallel_that_nobody_joins_is_the_clocks(world: World) -> None:
 def test_a_workflow_that_cannot_be_read(world: World) -> None:
     run = started(world, chain("A"), agents={"A": "a-1"})
     key = world.store.keys(run).definition
-    text = world.ask("JSON.GET", key, "$")[1:-1]
+    definition = read_document(world.ask, key)
     world.ask("DEL", key)
     assert only(world, run, Cause.DEFINITION_UNKNOWN).stuck
-    world.ask("JSON.SET", key, "$", text)
+    write_document(world.ask, key, definition)
     only(world, run, Cause.NOT_TAKEN)
 
 

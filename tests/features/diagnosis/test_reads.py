@@ -11,6 +11,7 @@ from dcf.features.diagnosis.storage import MOST
 from tests.features.diagnosis.test_operations import clock_looked, found, only, put, started
 from tests.store.connection.test_faults import TROUBLES, Trouble, on, server_for
 from tests.support.redis.counting import CountingPool
+from tests.support.redis.documents import Place, set_member
 from tests.support.tables import rows
 from tests.support.workflows.machines import Document, chain, numbered_chain, workflow
 from tests.support.workflows.scopes import each, task
@@ -79,19 +80,21 @@ def test_the_end_of_a_map_that_was_never_reached_is_not_searched(
     assert len(packets) == 2
 
 
-JUNK = ["null", "7", '"noon"', "[]", "{}", "-1"]
+JUNK: list[object] = [None, 7, "noon", [], {}, -1]
+LEASE_ENDS: Place = ("lease", "expires_at")
+OF_STATE: list[Place] = [LEASE_ENDS, "lease", "started_at", "not_before", "waits_for", "scope", "last", "status"]
 
 
 @rows("junk", JUNK)
-def test_documents_that_somebody_broke_by_hand_are_explained_as_far_as_they_go(real: World, junk: str) -> None:
+def test_documents_that_somebody_broke_by_hand_are_explained_as_far_as_they_go(real: World, junk: object) -> None:
     run = started(real, workflow({"A": task("Each"), "Each": each({"S": task()})}), agents={"A": "a-1"})
     real.do(run, "A", "a-1", [1, 2])
     real.acquire(run, "Each/0/S", "s-1")
     for path in ("Each", "Each/0/S", "Each/1/S"):
-        for field in ("lease", "lease.expires_at", "started_at", "not_before", "waits_for", "scope", "last", "status"):
-            put(real, run, path, field, junk)
+        for place in OF_STATE:
+            put(real, run, path, place, junk)
             for finding in (*found(real, run), *found(real, run, "Each/1/S"), *found(real, run, "Each")):
                 assert finding.as_json()["remedy"]["sentence"]
     for field in ("created_at", "started_at", "agents", "paused_at", "status", "planner_agent_id"):
-        real.ask("JSON.SET", real.store.keys(run).meta, f"$.{field}", junk)
+        set_member(real.ask, real.store.keys(run).meta, field, junk)
         assert isinstance(real.diagnosis.explain(run).as_json()["findings"], list)

@@ -28,6 +28,7 @@ from tests.features.diagnosis.test_commands import (
     worker_missing,
 )
 from tests.features.diagnosis.test_operations import clock_looked
+from tests.support.redis.documents import set_member
 from tests.support.tables import rows
 from tests.support.world import World
 
@@ -99,7 +100,7 @@ def timer_lost(world: World) -> str:
 
 def nothing_open(world: World) -> str:
     run = timer_lost(world)
-    world.ask("JSON.SET", world.store.keys(run).state("A"), "$.status", '"succeeded"')
+    set_member(world.ask, world.store.keys(run).state("A"), "status", "succeeded")
     return run
 
 

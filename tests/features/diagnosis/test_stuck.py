@@ -61,7 +61,7 @@ def failing(world: World, times: int) -> str:
     again = retrying("States.ALL", IntervalSeconds=3600, MaxAttempts=9)
     run = stuck_runs.started(world, workflow({"A": {**task(), "Retry": again}}), agents={"A": "a-1"})
     for _ in range(times):
-        stuck_runs.put(world, run, "A", "not_before", "null")
+        stuck_runs.put(world, run, "A", "not_before", None)
         world.fail(run, "A", world.acquire(run, "A", "a-1"), "Broken", "why")
     return run
 
@@ -77,7 +77,7 @@ def dying(world: World, times: int) -> str:
 def hanging(world: World) -> str:
     run = stuck_runs.not_taken(world, "a-1")
     token = world.acquire(run, "A", "a-1")
-    stuck_runs.put(world, run, "A", "started_at", f'"{stuck_runs.LONG_AGO}"')
+    stuck_runs.put(world, run, "A", "started_at", stuck_runs.LONG_AGO)
     world.renew(run, "A", token)
     return run
 
@@ -157,7 +157,7 @@ def resolve(world: World, run: str, issue: str) -> None:
 def test_a_state_that_is_tried_again_is_not_stuck_while_somebody_works_on_it(world: World) -> None:
     run = failing(world, 2)
     agree(world, run, stuck=True)
-    stuck_runs.put(world, run, "A", "not_before", "null")
+    stuck_runs.put(world, run, "A", "not_before", None)
     token = world.acquire(run, "A", "a-1")
     agree(world, run, stuck=False)
     world.complete(run, "A", token)
@@ -169,7 +169,7 @@ def test_a_run_that_keeps_failing_in_one_branch_stays_stuck_while_another_goes_o
     run = world.create(workflow({"P": parallel({"L": left}, {"R": task()})}), agents={"L": "l", "R": "r"})
     world.plane.kick_off(run, "go")
     for _ in range(2):
-        stuck_runs.put(world, run, "P/0/L", "not_before", "null")
+        stuck_runs.put(world, run, "P/0/L", "not_before", None)
         world.fail(run, "P/0/L", world.acquire(run, "P/0/L", "l"), "Broken", "why")
     world.do(run, "P/1/R", "r")
     agree(world, run, stuck=True)

@@ -10,6 +10,8 @@ from dcf.application.application import Application, open_application
 from dcf.core.documents import codec
 from dcf.core.documents.model import RunStatus
 from dcf.store.events.history import Happening
+from tests.support.redis.documents import read_document, read_member
+from tests.support.redis.redis_contents import content_of
 from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.tools.calls import TWO_TASKS, Answer, Tools, lease_on, new_run
@@ -34,10 +36,7 @@ def everything(raw_redis: redis.Redis, run: str) -> dict[bytes, Any]:
     """All that is stored of a run."""
     found: Any = raw_redis.keys(f"*wf:{run}:*")
     client: Any = raw_redis
-    return {
-        key: client.execute_command("JSON.GET", key) if client.type(key) == b"ReJSON-RL" else client.dump(key)
-        for key in sorted(found)
-    }
+    return {key: content_of(client.execute_command, key) for key in sorted(found)}
 
 
 def edits(application: Application, run: str) -> list[Happening]:
@@ -92,9 +91,8 @@ async def test_the_workflow_of_an_ended_run_is_read_as_that_of_an_open_one(
     for _ in range(2):  # what is owed is delivered first
         application.clock.pulse()
         application.clock.finish(10.0)
-    for kind, path in (("definition", "$"), ("meta", "$.deps")):
-        (stored,) = json.loads(client.execute_command("JSON.GET", keys(run_id)[kind], path))
-        assert isinstance(stored, str), kind
+    assert isinstance(read_document(client.execute_command, keys(run_id)["definition"]), str)
+    assert isinstance(read_member(client.execute_command, keys(run_id)["meta"], "deps"), str)
     deps = {"A": {"upstream": [], "downstream": ["B"]}, "B": {"upstream": ["A"], "downstream": []}}
     shown = (await tools.ok("read_workflow_control_plane", workflow_id=run_id))["meta"]
     assert written["meta"]["deps"] == deps
@@ -392,8 +390,8 @@ async def test_whatever_an_operator_does_every_document_stays_readable_and_the_r
                 said.append(await operator.call("json_merge", **wish, patch_json={"x": sent}))
     assert {answer.code for answer in said} <= {"ok", "invalid_edit", "wrong_type", "invalid_argument"}
     client: Any = raw_redis
-    meta = json.loads(client.execute_command("JSON.GET", keys(run_id)["meta"]))
-    state = json.loads(client.execute_command("JSON.GET", keys(run_id)["state"]))
+    meta = read_document(client.execute_command, keys(run_id)["meta"])
+    state = read_document(client.execute_command, keys(run_id)["state"])
     assert codec.read_meta(meta).status is RunStatus.RUNNING
     assert codec.write_state(codec.read_state(state)) == state
     await operator.ok("json_set", redis_key=keys(run_id)["meta"], path="agents", value_json={"A": "w", "B": "w"})

@@ -11,6 +11,7 @@ from mcp.client import Client
 from dcf.application.application import Application
 from dcf.store.keys.table import AUDIT_TRAIL, PROBE
 from dcf.tools.mcp.server import build_server
+from tests.support.redis.documents import read_text
 from tests.support.redis.redis_contents import GONE_S, Kept, changed
 from tests.support.redis.restricted import RestrictedRedis
 from tests.support.tables import rows
@@ -182,7 +183,7 @@ async def test_d87_integers_stay_integers(tools: Tools, key: str, raw_redis: red
     await made(tools, key, {"n": 1, "big": 2**53, "max": 2**63 - 2})
     for path, result in (("n", "2"), ("big", str(2**53 + 1)), ("max", str(2**63 - 1))):
         assert (await tools.ok("json_increment", redis_key=key, path=path, delta="1"))["value_json"] == result
-    stored = raw_redis.execute_command("JSON.GET", key)  # type: ignore[no-untyped-call]
+    stored = read_text(raw_redis.execute_command, key)
     assert stored == b'{"n":2,"big":9007199254740993,"max":9223372036854775807}'
     await tools.refused("out_of_range", "json_increment", redis_key=key, path="max", delta=1)
     assert (await tools.ok("json_increment", redis_key=key, path="n", delta=0.5))["value_json"] == "2.5"

@@ -15,9 +15,9 @@ from dcf.features.external.model import MOST_KEPT, Signals, read_signals
 from dcf.features.external.operations import SignalSending
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.transaction.runs import RunStore
-from dcf.values.json_text import load
 from dcf.values.refusal import Refusal
 from tests.support.ahead import let_pass
+from tests.support.redis.documents import read_document
 from tests.support.trouble import Meanwhile, dies
 from tests.support.workflows.machines import Document, workflow
 from tests.support.workflows.scopes import distributed, each, parallel, task
@@ -43,8 +43,7 @@ def code(answer: object) -> str | None:
 
 
 def kept(world: World, run: str) -> Signals:
-    raw = world.ask("JSON.GET", world.store.keys(run).of("signals"), "$")
-    return read_signals(None if raw is None else load(raw)[0])
+    return read_signals(read_document(world.ask, world.store.keys(run).of("signals")))
 
 
 def taken(world: World, run: str) -> list[int]:

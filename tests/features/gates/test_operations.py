@@ -30,6 +30,7 @@ from dcf.features.questions.corrections import Correct
 from dcf.store.access.authors import authored_by
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
+from tests.support.redis.documents import set_member
 from tests.support.tables import rows
 from tests.support.trouble import dies
 from tests.support.workflows.machines import Document, chain, workflow
@@ -293,8 +294,8 @@ def test_a_command_that_could_not_be_run_is_asked_for_again_and_people_in_the_en
         (one,) = gated.open
         if number < 3:
             assert one.rests
-            world.ask(
-                "JSON.SET", world.store.keys(run).state("A"), "$.gated.open[0].due", '"2001-01-01T00:00:00.000000Z"'
+            set_member(
+                world.ask, world.store.keys(run).state("A"), ("gated", "open", 0, "due"), "2001-01-01T00:00:00.000000Z"
             )
             world.make_due(run, "A")
             world.notifications.pulse()
@@ -467,16 +468,16 @@ def test_a_verdict_that_does_not_come_in_time_is_asked_for_again(world: World) -
     run, token = begun(world, REVIEW)
     submit(world, run, token)
     world.notifications.pulse()
-    key, long_ago = world.store.keys(run).state("A"), '"2001-01-01T00:00:00.000000Z"'
+    key, long_ago = world.store.keys(run).state("A"), "2001-01-01T00:00:00.000000Z"
     for asks in (2, 3):
-        world.ask("JSON.SET", key, "$.gated.open[0].due", long_ago)
+        set_member(world.ask, key, ("gated", "open", 0, "due"), long_ago)
         world.make_due(run, "A")
         world.notifications.pulse()
         gated = world.doc(run, "A").gated
         assert gated is not None
         assert (gated.open[0].asks, gated.open[0].by_people) == (asks, False)
         assert [one["event_id"] for one in world.messages("rita")][-1].count(f"gate_opened.1-{asks}-") == 2
-    world.ask("JSON.SET", key, "$.gated.open[0].due", long_ago)
+    set_member(world.ask, key, ("gated", "open", 0, "due"), long_ago)
     world.make_due(run, "A")
     world.notifications.pulse()
     gated = world.doc(run, "A").gated
@@ -489,8 +490,8 @@ def test_a_verdict_that_does_not_come_in_time_is_asked_for_again(world: World) -
 def test_the_timeout_of_the_state_ends_what_is_judged(world: World) -> None:
     run, token = begun(world, REVIEW, TimeoutSeconds=60)
     submit(world, run, token)
-    key, long_ago = world.store.keys(run).state("A"), '"2001-01-01T00:00:00.000000Z"'
-    world.ask("JSON.SET", key, "$.deadline", long_ago)
+    key, long_ago = world.store.keys(run).state("A"), "2001-01-01T00:00:00.000000Z"
+    set_member(world.ask, key, "deadline", long_ago)
     world.make_due(run, "A")
     world.notifications.pulse()
     assert world.statuses(run)["A"] == "failed"
@@ -500,7 +501,7 @@ def test_the_timeout_of_the_state_ends_what_is_judged(world: World) -> None:
 def test_no_heartbeat_is_missed_while_others_judge(world: World) -> None:
     run, token = begun(world, REVIEW, HeartbeatSeconds=5)
     submit(world, run, token)
-    world.ask("JSON.SET", world.store.keys(run).state("A"), "$.lease.ts", '"2001-01-01T00:00:00.000000Z"')
+    set_member(world.ask, world.store.keys(run).state("A"), ("lease", "ts"), "2001-01-01T00:00:00.000000Z")
     world.make_due(run, "A")
     world.notifications.pulse()
     assert world.doc(run, "A").is_judged
@@ -788,10 +789,10 @@ def test_a_state_that_ran_out_of_time_while_it_was_judged_is_tried_again_by_whoe
     retry = [{"ErrorEquals": ["States.Timeout"], "MaxAttempts": 1, "IntervalSeconds": 1}]
     run, token = begun(world, REVIEW, TimeoutSeconds=60, Retry=retry)
     submit(world, run, token)
-    key, long_ago = world.store.keys(run).state("A"), '"2001-01-01T00:00:00.000000Z"'
-    world.ask("JSON.SET", key, "$.deadline", long_ago)
+    key, long_ago = world.store.keys(run).state("A"), "2001-01-01T00:00:00.000000Z"
+    set_member(world.ask, key, "deadline", long_ago)
     world.make_due(run, "A")
     world.notifications.pulse()
-    world.ask("JSON.SET", key, "$.not_before", long_ago)
+    set_member(world.ask, key, "not_before", long_ago)
     token = world.acquire(run, "A", "ann")
     assert code(submit(world, run, token)) == "review_running", "it is another visit, and is judged anew"

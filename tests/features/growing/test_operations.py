@@ -17,6 +17,7 @@ from dcf.features.growing.adding import Added
 from dcf.features.questions.corrections import Correct
 from dcf.store.access.authors import authored_by
 from dcf.values.refusal import Refusal
+from tests.support.redis.documents import set_member
 from tests.support.tables import rows
 from tests.support.trouble import dies
 from tests.support.workflows.growing import Server, check
@@ -36,7 +37,7 @@ def test_resume_re_times_out(real: World) -> None:
     run = server.open({"name": "A"}, planner="boss", timeout_s=3600)
     first = real.meta(run)["deadline"]
     assert first is not None
-    real.ask("JSON.SET", real.store.keys(run).meta, "$.deadline", '"2001-01-01T00:00:00.000000Z"')
+    set_member(real.ask, real.store.keys(run).meta, "deadline", "2001-01-01T00:00:00.000000Z")
     real.plane.time_out(run)
     assert real.run_status(run) is RunStatus.RUNNING
     assert code(real.try_acquire(run, "A")) == "run_paused"
@@ -55,7 +56,7 @@ def test_the_clock_pauses_a_run_whose_time_is_up(real: World) -> None:
     run = server.open(timeout_s=3600)
     real.forget_others()
     real.notifications.pulse()
-    real.ask("JSON.SET", real.store.keys(run).meta, "$.deadline", '"2001-01-01T00:00:00.000000Z"')
+    set_member(real.ask, real.store.keys(run).meta, "deadline", "2001-01-01T00:00:00.000000Z")
     real.make_due(run, "Nothing")
     real.ask("ZREM", real.store.keys(run).timers, "Nothing")
     real.notifications.pulse()

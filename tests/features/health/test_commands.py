@@ -97,7 +97,8 @@ def test_the_report_for_programs_has_versions_facts_and_agents(dcf: Dcf, own: Wo
     ActivityRecords(own.connections).saw(["pricing-1"])
     result = dcf("doctor", "--json", REDIS_URL=url_of(own))
     found = json.loads(result.stdout)
-    assert (found["redis"], found["redis_version"][:2], found["level"]) == ("REDIS_URL", "8.", "ok")
+    assert (found["redis"], found["level"]) == ("REDIS_URL", "ok")
+    assert found["redis_version"][:2] in {"8.", "9."}
     assert found["dcf"]
     assert found["python"].startswith("3.")
     assert [one["agent_id"] for one in found["agents"]] == ["pricing-1"]

@@ -33,6 +33,7 @@ from dcf.store.lists.checks import Listings
 from dcf.values.instants import SECOND
 from tests.store.connection.test_faults import TROUBLES, Trouble, on, server_for
 from tests.support.redis.counting import CountingPool
+from tests.support.redis.documents import add_to_member, set_member
 from tests.support.redis.restricted import RestrictedRedis, restricted_redis
 from tests.support.redis.servers import free_port, redis_server, running
 from tests.support.tables import rows
@@ -321,7 +322,7 @@ def test_a_clock_that_looks_and_does_not_get_through_is_late(site: World) -> Non
 def test_a_deadline_of_a_run_that_passed_is_late_too(site: World) -> None:
     run = site.create(chain("A"))
     look(site)
-    site.ask("JSON.SET", site.store.keys(run).meta, "$.deadline", '"2026-01-01T00:00:00.000000Z"')
+    set_member(site.ask, site.store.keys(run).meta, "deadline", "2026-01-01T00:00:00.000000Z")
     assert f"the deadline of run {run} was due" in findings(site, Topic.CLOCK)[1].sentence
 
 
@@ -561,7 +562,7 @@ def test_a_schedule_that_could_not_start_its_run_is_named_until_it_can(site: Wor
     kept = site.ask("GET", keys.definition(made.workflow))
     assert finding(site, Topic.SCHEDULES).level is Level.OK
     late = schedule_keys.schedule(made.name)
-    site.ask("JSON.NUMINCRBY", late, "$.next_at", -61 * SECOND)
+    add_to_member(site.ask, late, "next_at", -61 * SECOND)
     site.ask("ZADD", schedule_keys.SCHEDULES, server_now(site) - 60 * SECOND, made.name)
     assert "no clock starts its runs" in finding(site, Topic.SCHEDULES).sentence
     site.ask("DEL", keys.definition(made.workflow))
@@ -569,6 +570,6 @@ def test_a_schedule_that_could_not_start_its_run_is_named_until_it_can(site: Wor
     found = finding(site, Topic.SCHEDULES)
     assert (found.level, made.name in found.sentence) == (Level.WARNING, True)
     site.ask("SET", keys.definition(made.workflow), kept)
-    site.ask("JSON.NUMINCRBY", late, "$.next_at", -60 * SECOND)
+    add_to_member(site.ask, late, "next_at", -60 * SECOND)
     site.schedules.look(made.name)
     assert finding(site, Topic.SCHEDULES).level is Level.OK

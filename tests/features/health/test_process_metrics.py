@@ -15,6 +15,7 @@ from dcf.features.health.gauges import GaugeReader
 from dcf.runs.views.lists import RunList
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.lists.pages import Catalog
+from tests.support.redis.documents import set_member
 from tests.support.redis.servers import redis_server
 from tests.support.workflows.machines import chain
 from tests.support.world import World
@@ -61,7 +62,7 @@ def test_a_lost_race_is_counted_once(real: World, meters: metrics.Meters) -> Non
 
     def decide(snapshot: Snapshot) -> Decision[int]:
         for key in rivals:
-            real.ask("JSON.SET", key, "$.attempts", "1")
+            set_member(real.ask, key, "attempts", 1)
         changes = renew(snapshot, Renew(state="A", token=token)).changes
         return Decision(answer=1, changes=changes)
 

@@ -25,6 +25,7 @@ from dcf.settings.process import Settings
 from dcf.store.embedded import server as embedded
 from dcf.tools.mcp.server import build_http_app
 from tests.support.paths import ROOT
+from tests.support.redis.documents import set_member
 from tests.support.redis.restricted import RestrictedRedis, restricted_redis
 from tests.tools.calls import ONE_TASK, serving
 
@@ -235,7 +236,7 @@ def test_a_state_that_waits_for_a_verdict_is_leased_however_long_that_takes(
     lonely.control_plane.update(run, Update(state=state, token=token, owner="w", status=Status.SUCCEEDED, output={}))
     key = lonely.control_plane.transactions.store.keys(run).state(state)
     with lonely_redis.admin() as admin:
-        admin.execute_command("JSON.SET", key, "$.lease.expires_at", '"2026-01-01T00:00:00.000000Z"')
+        set_member(admin.execute_command, key, ("lease", "expires_at"), "2026-01-01T00:00:00.000000Z")
     with serving(build_http_app(lonely)) as url:
         values = _scraped(lonely, url)
     assert {name: values[f'dcf_open_states{{status="{name}"}}'] for name in ("leased", "expired")} == {

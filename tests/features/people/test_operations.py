@@ -24,6 +24,7 @@ from dcf.store.lists.checks import Listings
 from dcf.store.lists.elsewhere import ask
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
+from tests.support.redis.documents import Place, set_member
 from tests.support.tables import rows
 from tests.support.workflows.machines import Document
 from tests.support.world import World
@@ -416,7 +417,7 @@ def test_a_timeout_that_is_retried_asks_again(world: World) -> None:
     first = world.doc(run, "Ask").lease.epoch
     pass_deadline(world, run)
     assert states(world, run=run) == []
-    world.ask("JSON.SET", world.store.keys(run).state("Ask"), "$.not_before", '"2001-01-01T00:00:00.000000Z"')
+    set_member(world.ask, world.store.keys(run).state("Ask"), "not_before", "2001-01-01T00:00:00.000000Z")
     world.make_due(run, "Ask")
     world.notifications.pulse()
     assert world.doc(run, "Ask").lease.epoch > first
@@ -424,8 +425,8 @@ def test_a_timeout_that_is_retried_asks_again(world: World) -> None:
     assert answered(world, run)["run_status"] == "succeeded"
 
 
-def pass_deadline(world: World, run: str, field: str = "deadline") -> None:
-    world.ask("JSON.SET", world.store.keys(run).state("Ask"), f"$.{field}", '"2001-01-01T00:00:00.000000Z"')
+def pass_deadline(world: World, run: str, place: Place = "deadline") -> None:
+    set_member(world.ask, world.store.keys(run).state("Ask"), place, "2001-01-01T00:00:00.000000Z")
     world.make_due(run, "Ask")
     world.notifications.pulse()
 
@@ -434,7 +435,7 @@ def test_after_the_escalation_others_may_answer_too_and_are_told(world: World) -
     run = world.create(asking({"escalate": {"after_s": 60, "to": ["boss", {"group": "managers"}]}}))
     assert refused(world, run, by="boss").code == "not_asked"
     assert states(world, run=run, person="boss") == []
-    pass_deadline(world, run, "asked.escalates_at")
+    pass_deadline(world, run, ("asked", "escalates_at"))
     assert "HumanTaskEscalated" in world.event_types(run)
     assert states(world, person="boss") == states(world, groups=("managers",)) == states(world, person="alice")
     assert states(world, person="boss") == [(run, "Ask")]
@@ -446,7 +447,7 @@ def test_after_the_escalation_others_may_answer_too_and_are_told(world: World) -
 def test_an_escalation_does_not_end_the_deadline(world: World) -> None:
     document = asking({"escalate": {"after_s": 60, "to": "boss"}}, TimeoutSeconds=600)
     run = world.create(document)
-    pass_deadline(world, run, "asked.escalates_at")
+    pass_deadline(world, run, ("asked", "escalates_at"))
     assert world.run_status(run) is RunStatus.RUNNING
     pass_deadline(world, run)
     assert world.meta(run)["error"] == "States.Timeout"

@@ -18,10 +18,10 @@ from dcf.features.questions.model import MOST_KEPT, MOST_NOTES, MOST_OF_VISIT, N
 from dcf.features.questions.notes import Note
 from dcf.runs.clock.sweep import Sweep
 from dcf.store.lists.checks import Listings
-from dcf.values.json_text import dump
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 from tests.support.ahead import let_pass
+from tests.support.redis.documents import change_document, write_document
 from tests.support.tables import rows
 from tests.support.workflows.machines import chain
 from tests.support.world import World
@@ -136,7 +136,7 @@ def test_notes_are_bounded_in_length_and_number_and_end_with_the_run(world: Worl
 
 
 def put_talk(world: World, run: str, talk: Questions) -> None:
-    world.ask("JSON.SET", world.store.keys(run).talk, "$", dump(write_talk(talk)))
+    write_document(world.ask, world.store.keys(run).talk, write_talk(talk))
 
 
 # Questions
@@ -359,10 +359,20 @@ def test_the_clock_looks_when_the_time_of_a_question_has_passed_also_after_a_ren
 
 def pass_time(world: World, run: str) -> None:
     """As if the time of the questions about A had passed."""
-    key, long_ago = world.store.keys(run), '"2001-01-01T00:00:00.000000Z"'
-    world.ask("JSON.SET", key.state("A"), "$.questions.open[*].until", long_ago)
-    world.ask("JSON.SET", key.state("A"), "$.not_before", long_ago, "XX")
-    world.ask("JSON.SET", key.talk, "$.questions[*].until", long_ago)
+    key, long_ago = world.store.keys(run), "2001-01-01T00:00:00.000000Z"
+
+    def pass_in_state(state: dict[str, Any]) -> None:
+        for question in state.get("questions", {}).get("open", []):
+            question["until"] = long_ago
+        if "not_before" in state:
+            state["not_before"] = long_ago
+
+    def pass_in_talk(talk: dict[str, Any]) -> None:
+        for question in talk["questions"]:
+            question["until"] = long_ago
+
+    change_document(world.ask, key.state("A"), pass_in_state)
+    change_document(world.ask, key.talk, pass_in_talk)
     world.make_due(run, "A")
     world.notifications.pulse()
     world.notifications.pulse()

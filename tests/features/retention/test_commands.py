@@ -7,6 +7,7 @@ import pytest
 
 from dcf.store.access.audit_trail import AuditTrail
 from tests.cli.conftest import Dcf, Seed
+from tests.support.redis.documents import set_member
 from tests.support.tables import rows
 from tests.support.world import World
 
@@ -27,7 +28,7 @@ def aged(world: World, *runs: str) -> None:
     """As if these runs had been created and ended long ago."""
     for run in runs:
         for name in ("created_at", "finished_at"):
-            world.ask("JSON.SET", world.store.keys(run).meta, f"$.{name}", f'"{LONG_AGO}"')
+            set_member(world.ask, world.store.keys(run).meta, name, LONG_AGO)
         for key in world.ask("KEYS", "cp:idx:runs:*"):
             world.ask("ZADD", key, "XX", 1, run)
 

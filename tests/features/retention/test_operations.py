@@ -18,8 +18,8 @@ from dcf.core.lifecycle.retention import Deleted, RetentionPolicy
 from dcf.core.listing.runs import RunQuery
 from dcf.errors import StoreUnsuitable, UnknownRun
 from dcf.features.retention.expiring import EXPIRING
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.access.authors import authored_by
-from dcf.store.access.keys import AccessKeys
 from dcf.store.access.quotas import QuotaUsage
 from dcf.store.connection.connections import Connections
 from dcf.store.events.notified import Announcement, FailedAnnouncement, ToldRecords
@@ -27,6 +27,7 @@ from dcf.store.events.outbox import TellingOutcome
 from dcf.store.keys import table as keys
 from dcf.store.lists.pages import Catalog
 from dcf.values.refusal import Refusal
+from tests.support.redis.documents import set_member
 from tests.support.tables import rows
 from tests.support.workflows.machines import chain, workflow
 from tests.support.workflows.scopes import each, parallel, task
@@ -395,7 +396,7 @@ def keeping(real_connections: Connections, onlooker: Connections) -> Iterator[Ca
 
 def over_since(world: World, run: str, text: str) -> None:
     """As if the run had ended then, and the time for the clock to look at it had come."""
-    world.ask("JSON.SET", world.store.keys(run).meta, "$.finished_at", f'"{text}"')
+    set_member(world.ask, world.store.keys(run).meta, "finished_at", text)
     world.ask("ZADD", keys.due(run), 1, run)
 
 

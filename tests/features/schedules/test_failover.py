@@ -15,6 +15,7 @@ from dcf.features.schedules import keys as schedule_keys
 from dcf.features.schedules.model import Schedule
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.values.instants import SECOND
+from tests.support.redis.documents import add_to_member, set_member
 from tests.support.redis.proxy import Fault, Proxy
 from tests.support.redis.servers import listens, redis_server
 from tests.support.waiting import wait_until
@@ -90,7 +91,7 @@ def pair(servers: tuple[Path, Path, int]) -> Iterator[Pair]:
 def due(pair: Pair) -> Schedule:
     """A schedule whose first tick has come."""
     made = pair.a.plan(chain("A"))
-    pair.a.ask("JSON.NUMINCRBY", schedule_keys.schedule(made.name), "$.next_at", -60 * SECOND)
+    add_to_member(pair.a.ask, schedule_keys.schedule(made.name), "next_at", -60 * SECOND)
     return pair.a.schedules.read(made.name)
 
 
@@ -116,7 +117,7 @@ def test_a_tick_is_started_once_whatever_a_failover_takes_back(pair: Pair, numbe
     pair.cut()
     for _ in range(2):
         if pair.b.schedules.read(made.name).starting is not None:
-            pair.b.ask("JSON.SET", schedule_keys.schedule(made.name), "$.starting.until", "1")
+            set_member(pair.b.ask, schedule_keys.schedule(made.name), ("starting", "until"), 1)
         pair.b.schedules.look(made.name)
     assert pair.b.runs_of(made.name) == [made.run_at(made.next_at or 0)]
     after = pair.b.schedules.read(made.name)

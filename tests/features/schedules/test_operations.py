@@ -17,6 +17,7 @@ from dcf.values.instants import SECOND, to_text
 from tests.support.agents.faults import Died
 from tests.support.ahead import Ahead, let_pass
 from tests.support.racing import race
+from tests.support.redis.documents import add_to_member, read_text, set_member
 from tests.support.redis.proxy import Fault, Proxy
 from tests.support.tables import rows
 from tests.support.trouble import Killed, Killer
@@ -70,13 +71,13 @@ def at_tick(world: World, schedule: Schedule) -> None:
 
 def backdate(world: World, schedule: Schedule, seconds: int) -> None:
     """As if the next tick had been so long before it."""
-    world.ask("JSON.NUMINCRBY", schedule_keys.schedule(schedule.name), "$.next_at", -seconds * SECOND)
+    add_to_member(world.ask, schedule_keys.schedule(schedule.name), "next_at", -seconds * SECOND)
 
 
 def end_intent(world: World, schedule: Schedule) -> None:
     """As if the time of whoever is starting a run were over."""
     if world.schedules.read(schedule.name).starting is not None:
-        world.ask("JSON.SET", schedule_keys.schedule(schedule.name), "$.starting.until", "1")
+        set_member(world.ask, schedule_keys.schedule(schedule.name), ("starting", "until"), 1)
 
 
 def test_a_tick_starts_a_run_that_names_its_schedule(world: World) -> None:
@@ -121,9 +122,9 @@ def test_a_start_that_another_clock_has_under_way_is_left_alone(world: World) ->
     made = world.plan(chain("A"))
     at_tick(world, made)
     assert dies_at(world, 1, made)
-    before = world.ask("JSON.GET", schedule_keys.schedule(made.name))
+    before = read_text(world.ask, schedule_keys.schedule(made.name))
     assert world.schedules.look(made.name) == 0
-    assert world.ask("JSON.GET", schedule_keys.schedule(made.name)) == before
+    assert read_text(world.ask, schedule_keys.schedule(made.name)) == before
     assert world.runs_of(made.name) == []
 
 
@@ -402,7 +403,7 @@ def test_the_clock_of_a_process_starts_what_is_due(real: World) -> None:
 
 def test_one_damaged_schedule_does_not_stop_the_others(real: World) -> None:
     broken, good = real.plan(chain("A")), real.plan(chain("A"))
-    real.ask("JSON.SET", schedule_keys.schedule(broken.name), "$.timing", "7")
+    set_member(real.ask, schedule_keys.schedule(broken.name), "timing", 7)
     backdate(real, good, 61)
     for name in (broken.name, good.name):
         real.ask("ZADD", schedule_keys.SCHEDULES, 1, name)

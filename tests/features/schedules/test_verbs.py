@@ -11,6 +11,7 @@ from dcf.core.access.model import Caller, Scope
 from dcf.features.schedules import keys as schedule_keys
 from dcf.features.schedules.model import MOST_OF_ONE, MOST_SCHEDULES
 from dcf.values.instants import SECOND
+from tests.support.redis.documents import add_to_member, set_member
 from tests.support.tables import rows
 from tests.tools.access import ask, key_of
 from tests.tools.calls import ONE_TASK, Tools
@@ -32,7 +33,7 @@ def wish(name: str, **more: Any) -> dict[str, Any]:
 def due(application: Application, raw_redis: redis.Redis, name: str) -> int:
     """As if the next tick had come; what a clock does then."""
     client: Any = raw_redis
-    client.execute_command("JSON.NUMINCRBY", schedule_keys.schedule(name), "$.next_at", -901 * SECOND)
+    add_to_member(client.execute_command, schedule_keys.schedule(name), "next_at", -901 * SECOND)
     return application.schedules.look(name)
 
 
@@ -103,7 +104,7 @@ async def test_a_page_reads_its_own_schedules_only_and_names_the_one_that_is_dam
     for one in names:
         await tools.ok("create_schedule", **wish(one))
     client: Any = raw_redis
-    client.execute_command("JSON.SET", schedule_keys.schedule(names[2]), "$.timing", "7")
+    set_member(client.execute_command, schedule_keys.schedule(names[2]), "timing", 7)
     try:
         page = await tools.ok("list_schedules", limit=2, cursor=prefix)
         assert [one["name"] for one in page["schedules"]] == names[:2]

@@ -20,6 +20,7 @@ from dcf.features.usage.scripts import MODELS, OTHER_MODELS, OWED
 from dcf.features.usage.storage import UsageBooks
 from dcf.store.keys.table import RunKeys
 from dcf.values.refusal import Refusal
+from tests.support.redis.documents import set_member
 from tests.support.workflows.machines import chain, workflow
 from tests.support.workflows.scopes import parallel, task
 from tests.support.world import World, new_token
@@ -58,7 +59,7 @@ def test_usage_is_summed_by_state_run_agent_and_project_with_every_attempt(real:
     first = {"Type": "Task", "Next": "B", "Retry": [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 1}]}
     run = real.create(workflow({"A": first, "B": task()}), project=project)
     real.update(run, "A", real.acquire(run, "A", me), status=Status.FAILED, error="E", usage=SOME)
-    real.ask("JSON.SET", RunKeys(run).state("A"), "$.not_before", "null")
+    set_member(real.ask, RunKeys(run).state("A"), "not_before", None)
     report(real, run, "A", me, SOME)
     report(real, run, "B", me, UsageReport(tokens_out=1, nanos=1, currency="USD"))
     found = real.usages.of_run(run)

@@ -25,6 +25,7 @@ from dcf.values.refusal import Refusal
 from dcf.webhooks import WebhookEvent, WebhookRefused
 from lab.server_time import SharedTime, TimedPool
 from tests.support.agents.receivers import Receiver, receiver
+from tests.support.redis.documents import set_member
 from tests.support.tables import rows
 from tests.support.workflows.machines import Document, workflow
 from tests.support.workflows.scopes import catching, retrying, task
@@ -323,7 +324,7 @@ def test_a_retry_of_the_state_makes_another_token(site: Site) -> None:
     site.deliver(run)
     told(site.callbacks.fail(site.token(), "Broken"))
     assert code(site.callbacks.succeed(site.token(), 1)) in {"task_token_used", "task_token_outdated"}
-    site.world.ask("JSON.SET", site.world.store.keys(run).state("A"), "$.not_before", '"2001-01-01T00:00:00.000000Z"')
+    set_member(site.world.ask, site.world.store.keys(run).state("A"), "not_before", "2001-01-01T00:00:00.000000Z")
     site.world.make_due(run, "A")
     site.relay.pulse()
     site.deliver(run)

@@ -10,7 +10,7 @@ from dcf.core.lifecycle.retention import RetentionPolicy
 from dcf.core.listing.checks import ListKind
 from dcf.errors import StoreUnsuitable
 from dcf.runs.clock.sweep import Sweep, SweepReport
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.keys import table as keys
@@ -20,6 +20,7 @@ from dcf.store.lists.checks import Listings
 from dcf.workforce.crew.assigning import assign
 from tests.support.redis.alone import world_alone
 from tests.support.redis.counting import CountingPool
+from tests.support.redis.documents import set_member, write_document
 from tests.support.redis.servers import redis_server
 from tests.support.tables import rows
 from tests.support.workflows.machines import chain
@@ -153,8 +154,8 @@ def test_documents_damaged_by_hand_do_not_stop_it(site: World) -> None:
     site.ask("DEL", keys.RunKeys(damaged).meta)
     site.ask("SET", keys.RunKeys(damaged).meta, "text")
     site.ask("ZREM", keys.LIVE, lost)
-    site.ask("JSON.SET", keys.agent("damaged"), "$", '{"name": 5}')
-    site.ask("JSON.SET", keys.RunKeys(site.create(chain("A"))).meta, "$.created_at", '"long ago"')
+    write_document(site.ask, keys.agent("damaged"), {"name": 5})
+    set_member(site.ask, keys.RunKeys(site.create(chain("A"))).meta, "created_at", "long ago")
     assert sweep(site).look(repair=True) == SweepReport(missing={ListKind.LIVE_RUNS: 1}, dangling={})
 
 
@@ -273,7 +274,7 @@ def test_an_ended_run_of_an_earlier_version_finalizes_itself_too_once_a_sweep_fo
         for key in (*map(bytes.decode, facet_lists(world)), keys.due(run)):
             world.ask("ZREM", key, run)
         sweep(world).look(repair=True)
-        world.ask("JSON.SET", keys.RunKeys(run).meta, "$.finished_at", '"2020-01-01T00:00:00Z"')
+        set_member(world.ask, keys.RunKeys(run).meta, "finished_at", "2020-01-01T00:00:00Z")
         world.notifications.pulse()
         assert world.meta(run)["finalized_at"] is not None
 

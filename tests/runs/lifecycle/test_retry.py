@@ -9,6 +9,7 @@ from dcf.core.documents.operations import RunAnswer, RunRequest
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 from tests.support.ahead import deadline, let_pass, look, now
+from tests.support.redis.documents import read_document
 from tests.support.trouble import Killer, dies
 from tests.support.workflows.machines import Document, chain, workflow
 from tests.support.workflows.scopes import catching, distributed, each, parallel, retrying, task
@@ -368,7 +369,7 @@ def test_a_run_that_the_clock_has_packed_goes_on(timely: World) -> None:
     run = failed(timely, chain("A", "B", "C"))
     for _ in range(2):
         timely.notifications.pulse()
-    assert isinstance(timely.ask("JSON.GET", timely.store.keys(run).definition, "$"), bytes)
+    assert isinstance(read_document(timely.ask, timely.store.keys(run).definition), str)
     retried(timely, run)
     again = World(connections=timely.connections, onlooker=timely.onlooker)
     for state in ("B", "C"):

@@ -13,6 +13,7 @@ from dcf.runs.notifying.notifications import STALLED_S
 from dcf.runs.retrying import RunRetrying
 from dcf.store.events.notified import NEVER_TOLD, PLANNER, Announcement, FailedAnnouncement, Told
 from tests.support.agents.elsewhere import AWAY, BUSY, GONE, Elsewhere, owing
+from tests.support.redis.documents import set_member
 from tests.support.tables import rows
 from tests.support.workflows.machines import chain, workflow
 from tests.support.workflows.scopes import each, parallel, task
@@ -320,7 +321,7 @@ def test_whose_state_timed_out_with_the_run_is_told_nothing_once_the_run_was_ret
     """A worker that heard that the run is over cancelled what it had begun in the run that went on."""
     run = world.create(workflow({"A": task(TimeoutSeconds=60)}), agents={"A": "one"})
     world.acquire(run, "A", "one")
-    world.ask("JSON.SET", world.store.keys(run).state("A"), "$.deadline", '"2001-01-01T00:00:00.000000Z"')
+    set_member(world.ask, world.store.keys(run).state("A"), "deadline", "2001-01-01T00:00:00.000000Z")
     world.make_due(run, "A")
     world.notifications.pulse()
     (event,) = (one for one in world.messages("one") if one["reason"] == "timed_out")
@@ -369,7 +370,7 @@ def test_who_works_on_a_state_that_times_out_is_told_so_though_the_state_is_read
     }
     run = world.create(workflow({"A": task(**again)}), agents={"A": "one"})
     world.acquire(run, "A", "one")
-    world.ask("JSON.SET", world.store.keys(run).state("A"), "$.deadline", '"2001-01-01T00:00:00.000000Z"')
+    set_member(world.ask, world.store.keys(run).state("A"), "deadline", "2001-01-01T00:00:00.000000Z")
     world.make_due(run, "A")
     world.notifications.pulse()
     assert lost(world, "one") == [("A", "timed_out")]

@@ -10,6 +10,7 @@ import redis
 from dcf.store.connection.connections import open_pool
 from tests.support.agents.owed import Platform, owing, targets
 from tests.support.redis.between import PoolBetween, Replied, Sending
+from tests.support.redis.documents import set_member
 from tests.support.redis.restricted import RestrictedRedis
 from tests.support.tables import rows
 from tests.support.workflows.machines import chain, loop, workflow
@@ -161,7 +162,7 @@ def test_what_has_no_agent_yet_stays_owed_until_one_is_assigned(real: World) -> 
     forget_for(real, run, 31)
     real.notifications.pulse()
     assert real.owed(run) == 1
-    real.ask("JSON.SET", real.store.keys(run).meta, "$.agents.B", '"late"')
+    set_member(real.ask, real.store.keys(run).meta, ("agents", "B"), "late")
     forget_for(real, run, 31)
     real.notifications.pulse()
     assert targets(real, run, "late") == ["B"]

@@ -13,6 +13,7 @@ from dcf.core.documents.answers import Created
 from dcf.core.documents.decision import More, ReadSet, Snapshot
 from dcf.core.documents.model import Lease, Meta, RunStatus, ScopeBounds, StateDoc, StateInput, Status
 from dcf.runs.kept_scopes import KeptScopes
+from tests.support.redis.documents import set_member
 from tests.support.tables import rows
 from tests.support.workflows.machines import chain, workflow
 from tests.support.workflows.scopes import each, task
@@ -149,7 +150,7 @@ def test_a_workflow_that_was_changed_by_hand_is_not_taken_for_the_one_that_is_kn
     creator, worker = worlds(), worlds()
     first, second = (creator.create(chain("A", "B")) for _ in range(2))
     definition = worker.plane.run(first).definition
-    creator.ask("JSON.SET", creator.store.keys(second).definition, "$.workflow_name", '"changed"')
+    set_member(creator.ask, creator.store.keys(second).definition, "workflow_name", "changed")
     assert worker.plane.run(second).definition is not definition
     assert worker.plane.run(second).definition.name == "changed"
 

@@ -8,6 +8,7 @@ from dcf.core.documents.model import RunStatus, Status
 from tests.support import ahead
 from tests.support.agents.crew import Crew
 from tests.support.agents.mocks import Files
+from tests.support.redis.documents import set_member
 from tests.support.tables import rows
 from tests.support.trouble import Meanwhile, dies, told
 from tests.support.workflows.machines import Document, workflow
@@ -204,8 +205,8 @@ def test_others_that_keep_changing_a_scope_do_not_make_the_completion_before_it_
     def disturb() -> None:
         commits.append(1)
         if len(commits) > 1:
-            at = f'"2001-01-01T00:00:00.{len(commits):06}Z"'
-            timely.ask("JSON.SET", timely.store.keys(run).state("Both"), "$.started_at", at)
+            at = f"2001-01-01T00:00:00.{len(commits):06}Z"
+            set_member(timely.ask, timely.store.keys(run).state("Both"), "started_at", at)
 
     answer = elsewhere(timely, before_commit=disturb, deadline_s=0.05).try_complete(run, "Both/1/Right", token, "r")
 

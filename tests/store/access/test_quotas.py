@@ -11,8 +11,8 @@ from dcf.core.access.model import Scope
 from dcf.core.access.quotas import Account, Quotas
 from dcf.errors import StoreUnavailable
 from dcf.features.documents.storage import EditedDocument, EditOutcome, Edits
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.access.authors import authored_by
-from dcf.store.access.keys import AccessKeys
 from dcf.store.access.quotas import QuotaUsage, charge, forget_run, receipt_command
 from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connections, open_pool
@@ -23,6 +23,7 @@ from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 from tests.support.redis.counting import CountingPool
+from tests.support.redis.documents import write_many_command
 from tests.support.redis.servers import redis_server
 from tests.support.workflows.machines import chain
 from tests.support.world import World
@@ -110,7 +111,7 @@ def test_receipts_count_as_bytes_until_they_expire(lonely: Connections) -> None:
     assert usage.of(ACCOUNT.key_id).stored_bytes == before + 17, "the same receipt is counted once"
     for one in lonely.send(("ZRANGE", listed, 0, -1))[0]:
         lonely.send(("ZADD", listed, 1, one))
-    lonely.send(charge(RunKeys("run-1"), [], 1, small))
+    lonely.send(charge(lonely.form, RunKeys("run-1"), [], 1, small))
     assert usage.of(ACCOUNT.key_id).stored_bytes == 5 * len('{"n":1}'), "any write finds what expired"
 
 
@@ -192,13 +193,13 @@ def test_data_that_is_announced_twice_is_counted_once(real_connections: Connecti
     run = RunKeys(f"run-{secrets.token_hex(6)}")
 
     def announce(output: str, **more: Command) -> int:
-        commands: list[Command] = [("JSON.MSET", run.output("A"), "$", output, run.state("A"), "$", "{}")]
-        real_connections.send(charge(run, [*commands, *more.values()], 1, account))
+        commands: list[Command] = [write_many_command({run.output("A"): output, run.state("A"): "{}"})]
+        real_connections.send(charge(real_connections.form, run, [*commands, *more.values()], 1, account))
         return QuotaUsage(real_connections).of(account.key_id).stored_bytes
 
     assert [announce('"12345678"'), announce('"12345678"'), announce('"123"')] == [10, 10, 5]
-    assert announce('"é"', and_another=("JSON.MSET", run.input("B"), "$", "1")) == 5
-    real_connections.send(charge(run, [("DEL", run.output("A"), run.join("A"))], 0, account))
+    assert announce('"é"', and_another=write_many_command({run.input("B"): "1"})) == 5
+    real_connections.send(charge(real_connections.form, run, [("DEL", run.output("A"), run.join("A"))], 0, account))
     assert QuotaUsage(real_connections).of(account.key_id).stored_bytes == 1
     real_connections.send(forget_run(account.key_id, run.workflow_id))
     assert QuotaUsage(real_connections).of(account.key_id).stored_bytes == 0

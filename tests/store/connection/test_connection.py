@@ -14,10 +14,13 @@ from dcf.application.application import open_application
 from dcf.errors import DcfError, InvalidArgument, StoreUnavailable, StoreUnsuitable, UnknownState
 from dcf.features.health.storage import VitalSigns
 from dcf.settings.process import Settings
-from dcf.store.connection.connections import Connections, open_async_client, open_pool
+from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.connection.inspection import inspect_server
+from dcf.store.connection.pools import open_async_client
 from dcf.store.embedded import server as embedded
+from dcf.store.keys import table as keys
 from dcf.values.json_text import dump
+from tests.support.redis.documents import STORED, read_document
 from tests.support.redis.proxy import Fault, Proxy
 from tests.support.redis.servers import free_port, listens, redis_server, running
 from tests.support.tables import rows
@@ -61,14 +64,16 @@ def using(world: World) -> Iterator[Callable[[], object]]:
 # Servers that will not do
 
 
-def test_a_server_without_the_json_module_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    with redis_server(tmp_path, with_json=False) as port:
+def test_a_server_without_the_json_module_is_refused_in_one_sentence_if_it_has_such_documents(tmp_path: Path) -> None:
+    with redis_server(tmp_path, with_json=False) as port, redis.Redis(port=port) as client:
+        client.set(keys.DOCUMENT_FORM, "json")
         world = on(f"redis://127.0.0.1:{port}")
+        world.connections.wanted = "auto"
         found = [problem(call) for call in islice(using(world), 3)]
         world.connections.close()
     assert all(isinstance(error, StoreUnsuitable) for error in found)
     assert "RedisJSON module" in found[0].message
-    assert found[2].message == "This Redis has no RedisJSON module, which dcf keeps its documents in."
+    assert found[2].message == "The documents of this Redis need RedisJSON, which this server does not have."
 
 
 def test_a_port_where_nobody_listens_is_unreachable() -> None:
@@ -172,10 +177,15 @@ def test_a_meta_key_of_a_foreign_type_is_a_clear_error(real: World) -> None:
         assert "changed by hand" in error.message
 
 
-def test_an_output_key_of_a_foreign_type_is_reported_as_a_part_not_applied(real: World) -> None:
+def test_an_output_key_of_a_foreign_type_is_reported_as_a_part_not_applied_or_is_replaced(real: World) -> None:
+    """A string and a hash are replaced by the text of a document. RedisJSON replaces only what is its own."""
     run = real.create(chain("A", "B"))
     token = real.acquire(run, "A")
-    real.ask("SET", real.store.keys(run).output("A"), "text")
+    real.ask("HSET", real.store.keys(run).output("A"), "field", "text")
+    if not STORED.has_type:
+        real.complete(run, "A", token, 1)
+        assert read_document(real.ask, real.store.keys(run).output("A")) == 1
+        return
     error = problem(lambda: real.complete(run, "A", token, 1))
     assert isinstance(error, StoreUnsuitable)
     assert "only part of a transaction" in error.message
@@ -272,8 +282,10 @@ def test_the_embedded_server_is_fit(short_directory: Path) -> None:
         connections = Connections(open_pool(server.url))
         facts = inspect_server(connections)
         connections.close()
-    assert facts.version.startswith("8.")
-    assert {"ReJSON", "search"} <= set(facts.modules)
+    assert facts.version.startswith({"Redis": "8.", "Valkey": "9."}[facts.product])
+    assert "ReJSON" in facts.modules
+    assert facts.executable is not None
+    assert facts.executable.endswith(("redis-server", "valkey-server"))
 
 
 def test_an_application_that_cannot_use_its_server_leaves_no_connection_open(
@@ -287,9 +299,10 @@ def test_an_application_that_cannot_use_its_server_leaves_no_connection_open(
         close(connections)
 
     monkeypatch.setattr(Connections, "close", noted)
-    with redis_server(tmp_path, with_json=False) as port:
+    with redis_server(tmp_path) as port, redis.Redis(port=port) as client:
+        client.set(keys.DOCUMENT_FORM, "moving")
         settings = Settings(redis_url=f"redis://127.0.0.1:{port}")
-        with pytest.raises(StoreUnsuitable), open_application(settings):
+        with pytest.raises(StoreUnsuitable, match="being moved"), open_application(settings):
             pass
     assert len(closed) == 1
 

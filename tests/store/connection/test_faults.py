@@ -19,6 +19,7 @@ from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.connection.faults import PassingError, reply_error
 from dcf.store.transaction.attempts import commit
 from tests.support.redis.counting import CountingPool
+from tests.support.redis.documents import SENT
 from tests.support.redis.inboxes import is_followed, reading
 from tests.support.redis.proxy import Fault, Proxy
 from tests.support.redis.servers import free_port, listens, redis_server, running
@@ -278,11 +279,11 @@ def test_a_user_who_loses_a_right_is_told_so_and_nothing_is_tried_again(tmp_path
         counting = CountingPool(open_pool(f"redis://one:x@127.0.0.1:{port}"))
         world = World(connections=Connections(counting), deadline_s=1)
         run = world.create(chain("A"))
-        admin.acl_setuser("one", enabled=True, commands=["-json.mset"])
+        admin.acl_setuser("one", enabled=True, commands=[f"-{SENT.write_many.lower()}"])
         with counting.counted() as packets, pytest.raises(StoreUnsuitable, match="NOPERM"):
             world.acquire(run, "A", token="lease-1")
         assert len(packets) == 2
-        admin.acl_setuser("one", enabled=True, commands=["+json.mset"])
+        admin.acl_setuser("one", enabled=True, commands=[f"+{SENT.write_many.lower()}"])
         world.acquire(run, "A", token="lease-1")
         world.connections.close()
 

@@ -13,9 +13,10 @@ from dcf.cli.opening import run_list
 from dcf.core.listing.runs import RunQuery
 from dcf.errors import InvalidArgument, StoreUnavailable
 from dcf.settings.process import Settings, read_settings
-from dcf.store.connection.connections import Connections, close_async_client, open_async_client, open_pool
+from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.connection.faults import connection_error
 from dcf.store.connection.opening import connect
+from dcf.store.connection.pools import close_async_client, open_async_client
 from tests.support.redis.inboxes import reading
 from tests.support.redis.servers import free_port, listens, redis_server, running
 from tests.support.tables import rows

@@ -6,15 +6,10 @@ from pathlib import Path
 import pytest
 
 from dcf.errors import InvalidArgument, StoreUnavailable
-from dcf.store.connection.connections import (
-    CONNECTION_ERRORS,
-    Connections,
-    close_async_client,
-    open_async_client,
-    open_pool,
-)
+from dcf.store.connection.connections import CONNECTION_ERRORS, Connections, open_pool
 from dcf.store.connection.faults import connection_error
 from dcf.store.connection.opening import connect
+from dcf.store.connection.pools import close_async_client, open_async_client
 from tests.support.redis.authority import Authority, new_authority, tls_in_front, tls_url
 from tests.support.redis.inboxes import reading
 from tests.support.redis.servers import redis_server

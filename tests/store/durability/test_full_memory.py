@@ -20,6 +20,7 @@ from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.connection.reserve import with_reserve
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys
+from tests.support.redis.documents import set_member
 from tests.support.redis.restricted import restricted_redis
 from tests.support.tables import rows
 from tests.support.workflows.machines import chain
@@ -95,7 +96,7 @@ def test_the_clock_finalizes_ended_runs_and_lets_them_expire_although_redis_is_f
     crowded.plane.kick_off(live, "initial")
     ended = crowded.create(chain("A"), agents={"A": "a-1"})
     crowded.do(ended, "A", "a-1")
-    crowded.ask("JSON.SET", RunKeys(ended).meta, "$.finished_at", f'"{LONG_AGO}"')
+    set_member(crowded.ask, RunKeys(ended).meta, "finished_at", LONG_AGO)
     crowded.make_due(ended, "A")
     crowded.make_due(live, "A")
     fill(crowded)

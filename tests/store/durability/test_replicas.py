@@ -22,6 +22,7 @@ from dcf.store.transaction.runs import RunStore
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 from tests.support.agents.owed import owing
+from tests.support.redis.documents import asking, read_document
 from tests.support.redis.servers import redis_server
 from tests.support.tables import rows
 from tests.support.waiting import wait_until
@@ -92,8 +93,8 @@ def test_an_answered_write_is_on_the_replica(replicated: tuple[World, ControlPla
     granted = acquire(plane, run, "t1")
 
     assert isinstance(granted, Leased)
-    (copy,) = follower.send(("JSON.GET", world.store.keys(run).state("S0")))
-    assert b'"t1"' in copy
+    copy = read_document(asking(follower), world.store.keys(run).state("S0"))
+    assert copy["lease"]["token"] == "t1"
 
 
 def test_a_write_that_no_replica_confirms_is_unknown_and_may_be_repeated(
@@ -155,7 +156,7 @@ def test_a_document_outside_runs_is_on_the_replica_as_well(
     assert documents.transact("cp:idx:agent:one", once_written) == "written"
     assert edits.transact("doc:one", "r1", an_edit) == "new"
     for key in ("cp:idx:agent:one", "doc:one"):
-        assert follower.send(("JSON.GET", key)) == [b'{"done":true}']
+        assert read_document(asking(follower), key) == {"done": True}
 
 
 def test_a_document_that_no_replica_confirms_is_unknown_and_its_repetition_is_recognised(

@@ -9,6 +9,7 @@ from dcf.store.lists.assignments import AssignmentIndex
 from dcf.workforce.crew.assigning import assign
 from tests.support.racing import race
 from tests.support.redis.counting import CountingPool
+from tests.support.redis.documents import SENT
 from tests.support.tables import rows
 from tests.support.workflows.machines import chain
 from tests.support.world import World
@@ -80,7 +81,7 @@ def test_finding_costs_the_same_however_many_agents_there_are(real: World, count
     real.records.create(AgentRecord(agent_id=name(), name="y", tags=(tag, "role:worker")))
     with counting.counted() as packets:
         assert len(records.find((tag, "role:worker"), None)) == 1
-    assert packets == [["ZCARD", "ZCARD"], ["ZRANGE"], ["JSON.GET"]]
+    assert packets == [["ZCARD", "ZCARD"], ["ZRANGE"], [SENT.read_record]]
 
 
 def test_the_runs_of_an_agent_are_those_it_was_made_for_and_those_it_was_told_of(world: World) -> None:

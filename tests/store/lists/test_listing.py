@@ -13,7 +13,7 @@ import pytest
 from dcf.core.access.model import Scope
 from dcf.errors import DcfError
 from dcf.runs.clock.sweep import Sweep
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.keys import table as keys
 from dcf.store.lists.agents import AgentRecord, AgentRecords
@@ -21,6 +21,7 @@ from dcf.store.lists.assignments import AssignmentIndex
 from dcf.store.lists.checks import Listings
 from dcf.workforce.crew.assigning import assign
 from tests.support.redis.counting import CountingPool
+from tests.support.redis.documents import set_member
 from tests.support.redis.proxy import Fault, Proxy
 from tests.support.redis.servers import listens, redis_server
 from tests.support.tables import rows
@@ -218,7 +219,7 @@ def test_a_run_that_changes_while_its_keys_are_to_expire_is_looked_at_again(
     real.finalize(run)
     clock = worlds(proxy.url)
     key = real.store.keys(run).meta
-    proxy.plan(Fault.HOLD, meanwhile=lambda: real.ask("JSON.SET", key, "$.finalize_note", '"changed"'))
+    proxy.plan(Fault.HOLD, meanwhile=lambda: set_member(real.ask, key, "finalize_note", "changed"))
     clock.outbox.expire(run, (), (), (), 100)
     assert real.ask("TTL", key) == -1
     clock.outbox.expire(run, (), (), (), 100)

@@ -23,7 +23,7 @@ from dcf.features.work.listing import WorkQuery, WorkStatus, read_work_place
 from dcf.features.work.operations import FoundWork
 from dcf.features.work.storage import WorkList
 from dcf.runs.clock.sweep import Sweep
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.cluster.connections import SHARDS
 from dcf.store.cluster.keys import cluster_key, slot_of
 from dcf.store.connection.connections import Connections, exchange, open_pool
@@ -38,6 +38,7 @@ from dcf.store.transaction.writing import due_command
 from tests.conftest import KINDS
 from tests.support.redis.between import PoolBetween, Replied, Sending
 from tests.support.redis.counting import CountingPool
+from tests.support.redis.documents import SENT
 from tests.support.redis.restricted import RestrictedRedis
 from tests.support.tables import rows
 from tests.support.workflows.machines import Document, chain, workflow
@@ -178,7 +179,7 @@ def test_a_page_reads_no_more_runs_than_with_one_shard(four: World, counting: Co
     with counting.counted() as packets:
         page = Catalog(through).page(RunQuery(limit=3, workflow=mine))
     assert (len(page.rows), len(packets)) == (3, 3)
-    assert packets[1].count("JSON.GET") == 3 + 14
+    assert packets[1].count(SENT.read_members) == 3 + 14
 
 
 def test_filters_counts_and_gauges_are_of_all_shards(parted: World, mine: str) -> None:

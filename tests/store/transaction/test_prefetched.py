@@ -13,6 +13,7 @@ from dcf.store.transaction.prefetched import RoundTrips
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 from tests.support.redis.counting import CountingPool
+from tests.support.redis.documents import SENT, set_member
 from tests.support.redis.proxy import Fault, Proxy
 from tests.support.tables import rows
 from tests.support.workflows.machines import numbered_chain
@@ -20,8 +21,8 @@ from tests.support.world import World
 
 Worlds = Callable[..., World]
 
-ONE_PACKET = ["EVAL", "TIME", "JSON.GET", "JSON.MGET"]
-OPENING = ["WATCH", "TIME", "JSON.GET", "JSON.MGET"]
+ONE_PACKET = ["EVAL", "TIME", SENT.read_members, SENT.read_many]
+OPENING = ["WATCH", "TIME", SENT.read_members, SENT.read_many]
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +97,7 @@ def test_what_changed_since_it_was_read_ahead_is_read_again(
 def test_an_assignment_that_changed_meanwhile_counts(far: World, worlds: Worlds) -> None:
     run = far.create(numbered_chain(4), agents={"S0": "w", "S1": "w", "S2": "w"})
     lease = brought(far, run)
-    worlds().ask("JSON.SET", f"cp:wf:{run}:meta", "$.agents.S2", '"another"')
+    set_member(worlds().ask, f"cp:wf:{run}:meta", ("agents", "S2"), "another")
     assert complete(far, run, lease).claimed is None
 
 

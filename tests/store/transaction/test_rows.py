@@ -7,6 +7,7 @@ from dcf.core.documents.decision import Decision, OtherRun, ReadSet, Seeker, Sna
 from dcf.store.keys.table import RunKeys
 from dcf.store.transaction.reading import READS, Reading
 from dcf.store.transaction.writing import ANNOUNCES, WRITES, commit_commands
+from tests.support.redis.documents import SENT, STORED, write_many_command
 from tests.support.tables import rows
 from tests.support.workflows.machines import chain, workflow
 from tests.support.workflows.scopes import each, task
@@ -60,19 +61,20 @@ def test_every_row_that_is_read_has_its_row_in_the_snapshot() -> None:
 def test_every_row_of_the_reads_asks_for_something(row: str) -> None:
     around: dict[str, Any] = {"open_states": (0, 9)} if row in {"claims", "seeker"} else {}
     assert (
-        Reading(RUN, ReadSet(**around, **{row: WANTED[row]})).commands() != Reading(RUN, ReadSet(**around)).commands()
+        Reading(STORED, RUN, ReadSet(**around, **{row: WANTED[row]})).commands()
+        != Reading(STORED, RUN, ReadSet(**around)).commands()
     )
 
 
 def test_all_documents_are_one_command_to_read_and_one_to_write() -> None:
-    reading = Reading(RUN, ReadSet(**WANTED))
-    assert sum(command[0] == "JSON.MGET" for command in reading.commands()) == 1
+    reading = Reading(STORED, RUN, ReadSet(**WANTED))
+    assert sum(command[0] == SENT.read_many for command in reading.commands()) == 1
     written = commit_commands(
-        RUN, WriteSet(outputs={"A": 1, "B": 2}, results={"C": 3}, opened=["C", "D"], dropped=["E"])
+        STORED, RUN, WriteSet(outputs={"A": 1, "B": 2}, results={"C": 3}, opened=["C", "D"], dropped=["E"])
     )
     assert written == [
         ("DEL", RUN.join("C"), RUN.join("D"), RUN.output("E")),
-        ("JSON.MSET", RUN.output("A"), "$", b"1", RUN.output("B"), "$", b"2", RUN.results("C"), "$", b"3"),
+        write_many_command({RUN.output("A"): b"1", RUN.output("B"): b"2", RUN.results("C"): b"3"}),
     ]
 
 

@@ -1,6 +1,7 @@
 """The one door to Redis: two round trips, a lost race decides again, and the caller is told the truth."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -21,6 +22,7 @@ from dcf.store.lists.index import RunIndex
 from dcf.store.transaction.runs import RunStore
 from dcf.values.refusal import Refusal
 from tests.support.redis.counting import CountingPool
+from tests.support.redis.documents import SENT, set_member
 from tests.support.redis.proxy import Fault, Proxy
 from tests.support.tables import rows
 from tests.support.trouble import deadline_after
@@ -29,29 +31,29 @@ from tests.support.world import World, new_token
 
 Worlds = Callable[..., World]
 
-OPENING = ["WATCH", "TIME", "JSON.GET", "JSON.MGET"]
+OPENING = ["WATCH", "TIME", SENT.read_members, SENT.read_many]
 OPENINGS = {
-    "claim": ["WATCH", "TIME", "JSON.GET", "EVAL"],
+    "claim": ["WATCH", "TIME", SENT.read_members, "EVAL"],
     # whether this very request was applied before another one displaced its receipt
-    "acquire": ["WATCH", "TIME", "JSON.GET", "HMGET", "JSON.MGET"],
-    "update": ["WATCH", "TIME", "JSON.GET", "HMGET", "JSON.MGET"],
+    "acquire": ["WATCH", "TIME", SENT.read_members, "HMGET", SENT.read_many],
+    "update": ["WATCH", "TIME", SENT.read_members, "HMGET", SENT.read_many],
 }
 COMMITS = {
-    "acquire": ["MULTI", "JSON.MSET", "XADD", "ZADD", "EXEC"],
-    "renew": ["MULTI", "JSON.MSET", "XADD", "ZADD", "EXEC"],
-    "release": ["MULTI", "JSON.MSET", "XADD", "ZADD", "EXEC"],
-    "update": ["MULTI", "JSON.MSET", "XADD", "EXEC"],
-    # state, next state, input and output in one JSON.MSET; the events in one entry; one notification
-    "complete": ["MULTI", "JSON.MSET", "XADD", "XADD", "ZREM", "ZADD", "EXEC"],
+    "acquire": ["MULTI", SENT.write_many, "XADD", "ZADD", "EXEC"],
+    "renew": ["MULTI", SENT.write_many, "XADD", "ZADD", "EXEC"],
+    "release": ["MULTI", SENT.write_many, "XADD", "ZADD", "EXEC"],
+    "update": ["MULTI", SENT.write_many, "XADD", "EXEC"],
+    # state, next state, input and output in one command; the events in one entry; one notification
+    "complete": ["MULTI", SENT.write_many, "XADD", "XADD", "ZREM", "ZADD", "EXEC"],
     # the next state is leased at once, so there is no notification
-    "complete_and_claim": ["MULTI", "JSON.MSET", "XADD", "ZREM", "ZADD", "EXEC"],
+    "complete_and_claim": ["MULTI", SENT.write_many, "XADD", "ZREM", "ZADD", "EXEC"],
     # a script compares the claimed state with what was read
     "claim": ["MULTI", "EVAL", "EXEC"],
 }
 # the page of open states, and the mark on one; the comparison; the writes, and by which token it was claimed, so that a
 # repetition finds it
-_PAGE = {"zrange": 1, "hmget": 1, "json.get": 3, "set": 1}
-INSIDE_SCRIPT = {"claim": {**_PAGE, "json.mget": 1, "json.mset": 1, "xadd": 1, "zadd": 1, "hset": 1}}
+_PAGE = ["ZRANGE", "HMGET", SENT.read_member, SENT.read, SENT.read, "SET"]
+INSIDE_SCRIPT = {"claim": [*_PAGE, SENT.read_many, SENT.write_many, "XADD", "ZADD", "HSET"]}
 
 
 def act(world: World, verb: str, run: str, token: str) -> object:
@@ -89,9 +91,7 @@ def test_a_verb_is_two_round_trips_and_as_many_commands_however_large_the_workfl
 
     assert not isinstance(answer, Refusal)
     assert packets == [OPENINGS.get(verb, OPENING), COMMITS[verb]]
-    expected: dict[str, int] = dict(INSIDE_SCRIPT.get(verb, {}))
-    for command in joined(*packets):
-        expected[command.lower()] = expected.get(command.lower(), 0) + 1
+    expected = Counter(command.lower() for command in (*INSIDE_SCRIPT.get(verb, ()), *joined(*packets)))
     executed = {name: count - before.get(name, 0) for name, count in after.items() if name != "info"}
     assert {name: count for name, count in executed.items() if count} == expected
 
@@ -108,7 +108,7 @@ def test_what_a_refusal_watched_is_forgotten_with_the_next_packet(worlds: Worlds
     world = worlds(pool=counting)
     run = world.create(chain("A", "B"))
     assert isinstance(world.try_acquire(run, "B"), Refusal)
-    world.ask("JSON.SET", world.store.keys(run).state("B"), "$.attempts", "1")
+    set_member(world.ask, world.store.keys(run).state("B"), "attempts", 1)
     with counting.counted() as packets:
         world.acquire(run, "A")
     assert packets == [["UNWATCH", *OPENINGS["acquire"]], COMMITS["acquire"]], "and no race is lost over it"
@@ -131,20 +131,20 @@ def test_a_lost_race_is_decided_again_on_what_is_there_now(world: World) -> None
     assert world.doc(run, "A").lease.owner_agent_id == "fast"
 
 
-@rows("change", ["$.status", "$.agents"])
+@rows("change", ["status", "agents"])
 def test_a_change_of_meta_between_reading_and_writing_is_a_lost_race(world: World, change: str) -> None:
     run, rounds = world.create(chain("A"), agents={"A": "w"}), 0
-    value = {"$.status": '"cancelled"', "$.agents": '{"A": "somebody"}'}[change]
+    value = {"status": "cancelled", "agents": {"A": "somebody"}}[change]
 
     def meta_changes() -> None:
         nonlocal rounds
         rounds += 1
-        world.ask("JSON.SET", world.store.keys(run).meta, change, value)
+        set_member(world.ask, world.store.keys(run).meta, change, value)
 
     slow = ControlPlane(RunStore(world.connections, before_commit=meta_changes), world.index)
     answer = slow.acquire(run, Acquire(state="A", owner="w", token=new_token(), ttl_s=60))
     assert isinstance(answer, Refusal)
-    assert answer.code == {"$.status": "terminal", "$.agents": "owner_mismatch"}[change]
+    assert answer.code == {"status": "terminal", "agents": "owner_mismatch"}[change]
     assert world.doc(run, "A").attempts == 0
 
 
@@ -172,7 +172,7 @@ def test_losing_every_race_until_the_deadline_is_a_conflict_and_nothing_is_writt
     def always_faster() -> None:
         nonlocal rounds
         rounds += 1
-        world.ask("JSON.SET", key, "$.note", '"mine"')
+        set_member(world.ask, key, "note", "mine")
 
     store = RunStore(world.connections, deadline_s=deadline_after(5, monkeypatch), before_commit=always_faster)
     with pytest.raises(Conflict) as raised:

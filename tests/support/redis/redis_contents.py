@@ -6,6 +6,7 @@ from typing import Final
 
 from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connections
+from tests.support.redis.documents import Ask, is_document, read_text
 
 _READ: Final[Mapping[bytes, Callable[[bytes], Command]]] = {
     b"ReJSON-RL": lambda key: ("JSON.GET", key),
@@ -35,6 +36,11 @@ def value_of(connections: Connections, key: bytes) -> str:
     """The value as text; nothing for a key that expired, or was deleted, since it was listed."""
     (kind,) = connections.send(("TYPE", key))
     return "" if kind == _GONE else str(connections.send(_READ[kind](key))[0])
+
+
+def content_of(ask: Ask, key: str | bytes) -> object:
+    """What a key holds, equal to what it held before if nothing of it changed."""
+    return read_text(ask, key) if is_document(ask, key) else ask("DUMP", key)
 
 
 @dataclass(frozen=True, slots=True)

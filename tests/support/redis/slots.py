@@ -23,7 +23,6 @@ _OF_TESTS: Final = frozenset(
         "FLUSHALL",
         "FLUSHDB",
         "SHUTDOWN",
-        "JSON.NUMINCRBY",
         "DUMP",
         "RENAME",
         "RESTORE",

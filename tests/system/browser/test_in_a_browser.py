@@ -19,6 +19,7 @@ from dcf.settings.process import Settings
 from dcf.store.keys.table import RunKeys
 from dcf.web.site import build_site
 from tests.support.paths import ROOT
+from tests.support.redis.documents import write_document
 from tests.support.redis.restricted import restricted_redis
 from tests.system.browser.browser import THEMES, WIDTHS, Tab, opened_tab
 from tests.system.browser.conftest import DemoSite, Tabs
@@ -195,7 +196,7 @@ def test_five_megabytes_that_another_program_wrote_are_cut_and_the_page_answers(
     run = demo.crew.start({"StartAt": "A", "States": {"A": {"Type": "Task", "End": True}}})
     demo.crew.done(run, "A", {})
     with demo.redis.admin() as admin:
-        admin.json().set(RunKeys(run).output("A"), "$", {"text": "<b>x</b>" * (5_000_000 // 8)})
+        write_document(admin.execute_command, RunKeys(run).output("A"), {"text": "<b>x</b>" * (5_000_000 // 8)})
     page = tab.open(f"/ui/runs/{run}?state=A")
     assert len(page.content()) < 200_000
     expect(page.locator("aside")).to_contain_text("more characters")

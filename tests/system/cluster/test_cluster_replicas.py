@@ -15,10 +15,10 @@ from dcf.store.connection.faults import PassingError
 from dcf.store.connection.opening import connect
 from dcf.store.keys.table import RunKeys, assigned
 from dcf.store.transaction import attempts
-from dcf.values.json_text import dump
 from tests.features.children.test_operations import begin, keep, only_child, starts
 from tests.support.ahead import Ahead, let_pass
 from tests.support.redis.cluster import Cluster, Node, redis_cluster
+from tests.support.redis.documents import asking, write_document
 from tests.support.waiting import wait_until
 from tests.support.workflows.machines import workflow
 from tests.support.workflows.scopes import task
@@ -118,7 +118,8 @@ def test_a_run_is_there_until_it_is_off_the_lists_that_it_tells_of(cluster: Clus
     run = a_run_of(cluster, next(node for node in cluster.primaries() if node is not elsewhere))
     name = run.workflow_id
     document = {"status": "succeeded", "agents": {"a": ["ann"]}}
-    confirmed.send(("JSON.SET", run.meta, "$", dump(document)), ("ZADD", assigned("ann"), 1, name))
+    write_document(asking(confirmed), run.meta, document)
+    confirmed.send(("ZADD", assigned("ann"), 1, name))
     with without_its_replica(cluster, elsewhere), pytest.raises(StoreUnavailable):
         Deletion(confirmed).remove(name, (), (), (), document)
     assert confirmed.send(("EXISTS", run.meta)) == [1]

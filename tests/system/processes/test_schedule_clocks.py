@@ -15,6 +15,7 @@ from dcf.features.schedules.model import CatchUp, Overlap, Schedule
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.keys import table as keys
 from dcf.values.instants import SECOND
+from tests.support.redis.documents import set_member
 from tests.support.redis.proxy import Proxy
 from tests.support.redis.servers import listens, redis_server
 from tests.support.waiting import wait_until
@@ -55,7 +56,7 @@ class Clocks:
         self.start()
 
     def end_intent(self, world: World, schedule: Schedule) -> None:
-        world.ask("JSON.SET", schedule_keys.schedule(schedule.name), "$.starting.until", "1")
+        set_member(world.ask, schedule_keys.schedule(schedule.name), ("starting", "until"), 1)
         world.ask("ZADD", schedule_keys.SCHEDULES, "XX", 1, schedule.name)
 
     def fail_over(self, schedule: Schedule) -> None:
@@ -69,7 +70,7 @@ class Clocks:
         """As if the server's clock had been an hour ahead: clocks find it, and what was set by it."""
         seconds, _ = self.new.ask("TIME")
         ahead = (int(seconds) + 3600) * SECOND
-        self.new.ask("JSON.SET", schedule_keys.schedule(schedule.name), "$.seen_at", str(ahead))
+        set_member(self.new.ask, schedule_keys.schedule(schedule.name), "seen_at", ahead)
         self.new.ask("SET", keys.SERVER_TIME, ahead)
 
 
@@ -97,7 +98,7 @@ def make_due(world: World, schedule: Schedule, ticks: int) -> list[str]:
     latest = schedule.timing.after((int(seconds) - 10) * SECOND)
     assert latest is not None
     first = latest - (ticks - 1) * 10 * SECOND
-    world.ask("JSON.SET", schedule_keys.schedule(schedule.name), "$.next_at", str(first))
+    set_member(world.ask, schedule_keys.schedule(schedule.name), "next_at", first)
     world.ask("ZADD", schedule_keys.SCHEDULES, 1, schedule.name)
     return [schedule.run_at(first + number * 10 * SECOND) for number in range(ticks)]
 

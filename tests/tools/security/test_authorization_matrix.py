@@ -17,6 +17,7 @@ from dcf.core.access.model import Scope
 from dcf.core.access.quotas import Account, Quotas
 from dcf.verbs.registry import TOOLS
 from tests.support.agents.skill_manifests import manifest
+from tests.support.redis.redis_contents import content_of
 from tests.support.tables import rows
 from tests.tools.access import ask, key_of, smallest
 from tests.tools.calls import TWO_TASKS, Answer
@@ -59,12 +60,7 @@ class Site:
     def kept(self) -> dict[bytes, Any]:
         """All that is stored of the run and of its agents' events."""
         found = [key for pattern in (f"*wf:{self.run}:*", f"*{self.worker}*") for key in self._redis.keys(pattern)]
-        return {
-            key: self._redis.execute_command("JSON.GET", key)
-            if self._redis.type(key) == b"ReJSON-RL"
-            else self._redis.dump(key)
-            for key in sorted(found)
-        }
+        return {key: content_of(self._redis.execute_command, key) for key in sorted(found)}
 
     def arguments(self, tool: str, key: str, who: str) -> dict[str, Any]:
         """Whatever of the tool's arguments can name this run, does; its caller says that it is `who`."""

@@ -21,6 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from dcf.core.access.model import Caller, Scope
 from dcf.store.access.audit_trail import AuditFilter
 from dcf.verbs.registry import TOOLS
+from tests.support.redis.documents import SENT
 from tests.support.tables import rows
 from tests.tools.access import ask, smallest
 from tests.tools.calls import Tools
@@ -95,7 +96,7 @@ async def test_no_trouble_of_redis_brings_a_credential_to_light(
     if trouble == "full":
         admin.config_set("maxmemory", "1")
     elif trouble == "read-only user":
-        admin.execute_command("ACL", "SETUSER", "default", "-json.set", "-json.get", "-xadd")
+        admin.execute_command("ACL", "SETUSER", "default", f"-{SENT.write.lower()}", f"-{SENT.read.lower()}", "-xadd")
     else:
         admin.shutdown(nosave=True, now=True)
     admin.close()

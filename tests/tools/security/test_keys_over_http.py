@@ -18,11 +18,12 @@ from dcf.application.application import Application, open_application
 from dcf.core.access.model import Scope
 from dcf.errors import Forbidden, Unauthorized
 from dcf.settings.process import Settings
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.embedded import server as embedded
 from dcf.tools.calling.client import connect
 from dcf.tools.mcp.server import build_http_app
+from tests.support.redis.documents import set_member
 from tests.support.redis.redis_contents import everything_in
 from tests.support.redis.restricted import RestrictedRedis
 from tests.support.tables import rows
@@ -106,7 +107,7 @@ def test_every_wrong_key_gets_the_same_answer(site: Application, url: str) -> No
 def test_an_expired_key_opens_nothing(site: Application, url: str, raw_redis: Any) -> None:
     key = _key(site, *WORKER, life_s=3600)
     assert _post(url, Authorization=f"Bearer {key}").status_code == 200
-    raw_redis.execute_command("JSON.SET", f"cp:idx:keys:{key.split('_')[1]}", "$.expires_at", 1)
+    set_member(raw_redis.execute_command, f"cp:idx:keys:{key.split('_')[1]}", "expires_at", 1)
     assert _post(url, Authorization=f"Bearer {key}").status_code == 401
 
 

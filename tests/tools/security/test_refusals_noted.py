@@ -15,6 +15,7 @@ from dcf.store.access.audit_trail import AuditEntry, AuditFilter
 from dcf.store.access.refusal_notes import Pace, RefusalNotes
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.tools.mcp.server import build_http_app
+from tests.support.redis.documents import asking, set_member
 from tests.support.redis.redis_contents import everything_in
 from tests.support.redis.restricted import RestrictedRedis
 from tests.tools.access import WORKER, ask, key_of
@@ -149,7 +150,7 @@ def test_wrong_revoked_and_expired_keys_are_noted_without_the_secret(
     wrong, revoked, expired = (_new_key(site) for _ in range(3))
     site.keys.revoke(revoked[0])
     admin = Connections(open_pool(own_redis.admin_url))
-    admin.send(("JSON.SET", f"cp:idx:keys:{expired[0]}", "$.expires_at", "1"))
+    set_member(asking(admin), f"cp:idx:keys:{expired[0]}", "expires_at", 1)
     forged = wrong[1][:-4] + ("AAAA" if not wrong[1].endswith("AAAA") else "BBBB")
     for (key_id, _), text, why in (
         (wrong, forged, "wrong"),

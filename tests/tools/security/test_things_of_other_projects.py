@@ -14,6 +14,7 @@ import redis
 from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.verbs.registry import TOOLS
+from tests.support.redis.redis_contents import content_of
 from tests.tools.access import ask, key_of, smallest
 from tests.tools.calls import ONE_TASK, Answer
 from tests.tools.security.test_projects_of_keys import OURS, THEIRS, bound
@@ -88,7 +89,8 @@ class Belongings:
         """All that Redis has under a key with the mark (the run, the schedule, what was kept), and of its agent."""
         agent = self.named["agent_id"]["agent_id"]
         patterns = (f"*{self.mark}*", f"*:agent:{agent}", f"*:skills:{agent}")
-        return {key: self._redis.dump(key) for pattern in patterns for key in sorted(self._redis.keys(pattern))}
+        found = [key for pattern in patterns for key in sorted(self._redis.keys(pattern))]
+        return {key: content_of(self._redis.execute_command, key) for key in found}
 
     async def told(self) -> dict[str, str]:
         """What a key that is not bound reads of the other things."""

@@ -16,6 +16,7 @@ from dcf.tools.mcp.server import build_server
 from dcf.workforce.crew import closing
 from dcf.workforce.crew.workers import Workers
 from tests.support.agents.skill_manifests import REGISTRY, manifest, source, tool
+from tests.support.redis.redis_contents import content_of
 from tests.support.tables import rows
 from tests.tools.calls import WORKFLOWS, Answer, Tools
 
@@ -273,12 +274,7 @@ async def test_asking_changes_nothing(tools: Tools, run_id: str, raw_redis: Any)
 
     def documents() -> dict[bytes, Any]:
         found = [key for key in raw_redis.scan_iter() if run_id.encode() in key or agent.encode() in key]
-        return {
-            key: raw_redis.execute_command("JSON.GET", key)
-            if raw_redis.type(key) == b"ReJSON-RL"
-            else raw_redis.dump(key)
-            for key in found
-        }
+        return {key: content_of(raw_redis.execute_command, key) for key in found}
 
     before = documents()
     for arguments in ({}, {"workflow_id": run_id}, {"workflow_id": run_id, "state": "B"}):

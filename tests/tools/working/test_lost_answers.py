@@ -10,6 +10,7 @@ from dcf.application.application import Application
 from dcf.core.access.model import Caller
 from dcf.core.leasing.first_terms import FIRST_TERM_S
 from dcf.values.instants import SECOND, from_text
+from tests.support.redis.documents import set_member
 from tests.support.tables import rows
 from tests.tools.access import PLANNER, ask, key_of
 from tests.tools.calls import Answer, Tools, new_run
@@ -145,7 +146,9 @@ async def test_a_frozen_wait_holds_its_state_for_a_first_term_only(
     assert work["sign_within_s"] == FIRST_TERM_S
     (finding,) = (await tools.ok("explain_run", workflow_id=run_id))["findings"]
     assert "no call came with its lease token yet" in finding["sentence"]
-    raw_redis.json().set(f"cp:wf:{run_id}:state:A", "$.lease.expires_at", "2001-01-01T00:00:00.000000Z")
+    set_member(
+        raw_redis.execute_command, f"cp:wf:{run_id}:state:A", ("lease", "expires_at"), "2001-01-01T00:00:00.000000Z"
+    )
     other = await tools.ok("acquire_state_lease", workflow_id=run_id, state="A", owner_agent_id=agent)
     assert other["work"]["attempt"] == 2, "another process of this agent goes on"
 

@@ -22,6 +22,7 @@ from dcf.values.json_text import dump
 from dcf.values.refusal import Refusal
 from dcf.web.pages.agents import agents_page
 from dcf.web.visit import ToolRefused, Visit
+from tests.support.redis.documents import asking, set_member
 from tests.support.redis.restricted import RestrictedRedis, restricted_redis
 from tests.web.browsing import HOSTILE, text_of
 
@@ -67,7 +68,7 @@ def held(application: Application, agent: str, state: str = "A", **more: Any) ->
 def expire(application: Application, onlooker: Connections, run: str, state: str = "A") -> None:
     """As if the lease had ended an hour ago."""
     key = application.control_plane.transactions.store.keys(run).state(state)
-    onlooker.send(("JSON.SET", key, "$.lease.expires_at", '"2026-01-01T00:00:00.000000Z"'))
+    set_member(asking(onlooker), key, ("lease", "expires_at"), "2026-01-01T00:00:00.000000Z")
     assert isinstance(application.runs.read(run, (state,)).states[state].doc, StateDoc)
 
 

@@ -1,6 +1,5 @@
 """Log-in at the page over ASGI: who gets in, what the cookie is, and how a session ends."""
 
-import json
 import logging
 import re
 from collections.abc import Iterator
@@ -19,9 +18,10 @@ from dcf.store.connection.connections import Connections, open_pool
 from dcf.web.forms import own_path
 from dcf.web.sessions import Sessions
 from dcf.web.site import build_site
+from tests.support.redis.documents import set_member
 from tests.support.redis.redis_contents import everything_in
 from tests.support.redis.restricted import RestrictedRedis
-from tests.support.redis.servers import JSON_MODULE, listens, running
+from tests.support.redis.servers import MODULES, listens, running
 from tests.support.tables import rows
 from tests.support.waiting import wait_until
 from tests.web.visitors import HOST, Visitor, form
@@ -120,7 +120,7 @@ async def test_a_wrong_key_opens_nothing_and_all_are_told_the_same(
         keyed.keys.revoke(id_of(key))
         wrong = key
     elif wrong == "expired":
-        admin.execute_command("JSON.SET", f"cp:idx:keys:{id_of(key)}", "$.expires_at", 1)  # type: ignore[no-untyped-call]
+        set_member(admin.execute_command, f"cp:idx:keys:{id_of(key)}", "expires_at", 1)
         wrong = key
     before = session_keys(admin)
     answer = await visitor.post("/ui/login", {"key": wrong.encode("utf-8", "replace").decode()})
@@ -193,7 +193,7 @@ async def test_a_session_ends_when_its_key_is_revoked_or_expires(
         if end == "revoke":
             keyed.keys.revoke(id_of(key))
         else:
-            admin.execute_command("JSON.SET", f"cp:idx:keys:{id_of(key)}", "$.expires_at", 1)  # type: ignore[no-untyped-call]
+            set_member(admin.execute_command, f"cp:idx:keys:{id_of(key)}", "expires_at", 1)
         assert (await visitor.get("/ui/runs")).status_code == 303
 
 
@@ -203,9 +203,9 @@ async def test_a_session_changes_with_the_scopes_of_its_key(
     key = key_of(keyed, Scope.READ, project="shop")
     await visitor.log_in(key)
     record = f"cp:idx:keys:{id_of(key)}"
-    admin.execute_command("JSON.SET", record, "$.project", json.dumps("barn"))  # type: ignore[no-untyped-call]
+    set_member(admin.execute_command, record, "project", "barn")
     assert "project barn" in (await visitor.get("/ui/runs")).text
-    admin.execute_command("JSON.SET", record, "$.scopes", json.dumps(["work"]))  # type: ignore[no-untyped-call]
+    set_member(admin.execute_command, record, "scopes", ["work"])
     assert (await visitor.get("/ui/runs")).status_code == 303
 
 
@@ -214,7 +214,7 @@ async def test_a_key_made_anew_under_the_same_id_does_not_inherit_the_session(
 ) -> None:
     key = key_of(keyed)
     await visitor.log_in(key)
-    admin.execute_command("JSON.SET", f"cp:idx:keys:{id_of(key)}", "$.digest", json.dumps("0" * 64))  # type: ignore[no-untyped-call]
+    set_member(admin.execute_command, f"cp:idx:keys:{id_of(key)}", "digest", "0" * 64)
     assert (await visitor.get("/ui/runs")).status_code == 303
 
 
@@ -256,9 +256,9 @@ async def test_an_open_stream_learns_that_its_visit_does_not_hold_any_more(
     elif end == "session gone":
         keyed.web_sessions.end(visitor.cookies["dcf_session"])
     elif end == "scopes":
-        admin.execute_command("JSON.SET", record, "$.scopes", '["read", "plan"]')  # type: ignore[no-untyped-call]
+        set_member(admin.execute_command, record, "scopes", ["read", "plan"])
     elif end == "project":
-        admin.execute_command("JSON.SET", record, "$.project", '"barn"')  # type: ignore[no-untyped-call]
+        set_member(admin.execute_command, record, "project", "barn")
     rate = admin.hget(f"cp:idx:rate:{id_of(key)}", "calls")
     assert await sessions.holds(request, visit) is (end in {"nothing", "local"})
     assert admin.hget(f"cp:idx:rate:{id_of(key)}", "calls") == rate, "it counts no call"
@@ -299,7 +299,7 @@ async def test_a_key_that_asks_too_often_begins_no_session_either(keyed: Applica
 
 async def test_without_redis_the_page_says_503_and_asks_nobody_to_log_in(short_directory: Path) -> None:
     place = short_directory / "soon-gone.sock"
-    with running("--port", "0", "--unixsocket", str(place), "--loadmodule", str(JSON_MODULE)) as process:
+    with running("--port", "0", "--unixsocket", str(place), *MODULES) as process:
         wait_until(lambda: listens(place))
         with open_application(Settings.model_validate({"redis_url": f"unix://{place}"})) as application:
             visitor, key = Visitor(build_site(application)), key_of(application)

@@ -14,10 +14,12 @@ from dcf.application.application import Application, open_application
 from dcf.core.access.model import Caller, Scope
 from dcf.errors import InvalidArgument
 from dcf.settings.process import VARIABLES, Settings
+from dcf.store.forms.form import FORM_TITLES
 from dcf.web.pages.settings_shown import settings_shown
 from dcf.web.pages.system import TABS, system_page
 from dcf.web.site import build_site
 from dcf.web.visit import ToolRefused, Visit
+from tests.support.redis.documents import STORED
 from tests.support.redis.restricted import RestrictedRedis, restricted_redis
 from tests.support.tables import rows
 from tests.web.browsing import HOSTILE, Browser, check_harmless, text_of
@@ -61,7 +63,7 @@ async def test_health_is_shown_with_its_facts_and_what_to_do_the_worst_first(
         assert re.split(r"\d", one.sentence)[0] in told, "figures go on changing"
         assert one.remedy is None or one.remedy in told
     assert f"Redis {here.server.version}" in told
-    assert "ReJSON" in told
+    assert f"documents {FORM_TITLES[STORED.name]}" in told
     levels = re.findall(r'<td class="level-(\w+)">', page)
     assert levels == sorted(levels, key=("failing", "warning", "ok").index)
     assert "dcf doctor" in told

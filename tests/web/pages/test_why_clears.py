@@ -196,7 +196,7 @@ async def test_what_waits_for_a_time_goes_on_when_it_comes(
     shown, (state,) = script.__name__.replace("_", " "), here.diagnosis.explain(run).findings
     assert state.state is not None
     assert "it goes on by itself" in text_of((await visitor.get(f"/ui/why?run={run}")).text)
-    stuck_runs.put(real, run, state.state, "not_before", f'"{stuck_runs.LONG_AGO}"')
+    stuck_runs.put(real, run, state.state, "not_before", stuck_runs.LONG_AGO)
     real.make_due(run, state.state)
     here.clock.pulse()
     assert shown not in text_of((await visitor.get(f"/ui/why?run={run}")).text)
@@ -205,7 +205,7 @@ async def test_what_waits_for_a_time_goes_on_when_it_comes(
 async def test_a_state_that_keeps_failing_is_cleared_by_a_worker_that_was_mended(visitor: Visitor, real: World) -> None:
     run = stuck_runs.keeps_failing(real)
     assert "keeps failing" in text_of((await visitor.get(f"/ui/why?run={run}")).text)
-    stuck_runs.put(real, run, "A", "not_before", "null")
+    stuck_runs.put(real, run, "A", "not_before", None)
     real.do(run, "A", "a-1")
     assert "keeps failing" not in text_of((await visitor.get(f"/ui/why?run={run}")).text)
 

@@ -7,7 +7,7 @@ once and together keep its rates.
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hmac import compare_digest
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dcf.core.access.model import (
     KEY_CALLER,
@@ -25,12 +25,12 @@ from dcf.core.access.model import (
     write_key,
 )
 from dcf.core.access.quotas import DEFAULTS, Account, Amount, Quotas, with_own
-from dcf.core.completing.outside_refusals import starts_nothing
+from dcf.core.completing.waiting_refusals import starts_nothing
 from dcf.errors import StoreUnavailable, UnknownKey
 from dcf.store.access.lease_secret import LeaseSecret
-from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import Documents, Verdict, micros
+from dcf.store.forms.form import DOCUMENTS, Member
 from dcf.store.keys import table as keys
 from dcf.store.lists.shards import oldest, oldest_commands, place_of
 from dcf.values.instants import SECOND
@@ -38,14 +38,19 @@ from dcf.values.json_text import Json, load
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
+if TYPE_CHECKING:
+    from dcf.store.connection.commands import Command
+
 _ID_BYTES = 6
 _PAGE: Final = 500
 
-_ADMIT: Final = """
+_ADMIT: Final = (
+    DOCUMENTS
+    + """
 local clock = redis.call('TIME')
-local found = redis.call('JSON.GET', KEYS[1], '$')
+local found = read_document(redis.call, KEYS[1])
 if not found then return {clock, false, 0, '0', '', 1} end
-local record = cjson.decode(found)[1]
+local record = cjson.decode(found)
 if record.digest ~= ARGV[1] then return {clock, found, 0, '0', '', 1} end
 local own = record.quotas or {}
 local function of(name, standard) return own[name] or tonumber(standard) end
@@ -67,6 +72,7 @@ if type(wrote) == 'table' then return {clock, found, stored, '0', '', 0} end
 redis.call('EXPIRE', KEYS[2], ARGV[6])
 return {clock, found, stored, '0', '', 1}
 """
+)
 """Looks a key up and takes one call from its rates, if the secret is right; a call that is one too many takes nothing.
 
 What is left of a rate is written to no replica and no file: a disk would be waited for at every call, and what is lost
@@ -74,6 +80,9 @@ is one burst. A Redis that refuses writes still answers; the call is then not co
 """
 
 _RATE_LIFE_S: Final = 3600
+
+_STANDING: Final = ("expires_at", "revoked_at")
+"""Members of a key's record that say whether it is valid."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -150,8 +159,9 @@ class AccessKeys:
         """Return all keys, oldest first, and the server's time."""
         clock, *listed = self._connections.send(("TIME",), *oldest_commands(keys.KEY_INDEX, self._connections.shards))
         ids = oldest(listed)
-        found = self._connections.send(*(("JSON.GET", keys.access_key(one), "$") for one in ids)) if ids else []
-        records = [read_key(load(document)[0]) for document in found if document is not None]
+        form = self._connections.form
+        found = self._connections.send(*(form.read(keys.access_key(one)) for one in ids)) if ids else []
+        records = [read_key(load(text)) for text in map(form.text, found) if text is not None]
         return records, micros(clock)
 
     def any_active(self) -> bool:
@@ -195,10 +205,10 @@ class AccessKeys:
         Return None if its key is not valid any more.
         """
         key_id = name.removeprefix(KEY_CALLER)
-        (document,) = self._connections.send(("JSON.GET", keys.access_key(key_id), "$"))
-        if document is None:
-            return None
-        return self.admit_digest(key_id, read_key(load(document)[0]).digest)
+        form = self._connections.form
+        (reply,) = self._connections.send(form.read(keys.access_key(key_id)))
+        text = form.text(reply)
+        return None if text is None else self.admit_digest(key_id, read_key(load(text)).digest)
 
     def admit_digest(self, key_id: str, digest: str) -> Caller | None:
         """Return the caller of the key with this digest, for who has shown the key before, and count a call.
@@ -217,11 +227,19 @@ class AccessKeys:
         """Return the record of a key, its account after one more call, and the server's time."""
         rates = self._quotas
         command: Command = (
-            *("EVAL", _ADMIT, 3, keys.access_key(key_id), keys.rate(key_id), keys.quota(key_id), digest),
+            *(
+                "EVAL",
+                self._connections.form.script(_ADMIT),
+                3,
+                keys.access_key(key_id),
+                keys.rate(key_id),
+                keys.quota(key_id),
+                digest,
+            ),
             *(rates.calls_per_s, rates.calls_burst, rates.events_per_s, rates.events_burst, _RATE_LIFE_S),
         )
         ((clock, found, stored, wait_s, over, was_counted),) = self._connections.send(command)
-        record = None if found is None else read_key(load(found)[0])
+        record = None if found is None else read_key(load(found))
         if record is None:
             return None, None, micros(clock)
         account = Account(
@@ -255,21 +273,18 @@ class AccessKeys:
         for start in range(0, len(asked), _PAGE):
             page = asked[start : start + _PAGE]
             records = [keys.access_key(name.removeprefix(KEY_CALLER)) for name in page]
-            clock, expiries, revocations = self._standing(records)
-            now = micros(clock)
-            for name, expires_at, revoked_at in zip(page, expiries, revocations, strict=True):
-                if expires_at is not None and _is_active(load(expires_at), load(revoked_at), now):
-                    held.add(name)
+            now, found = self._standing(records)
+            held |= {name for name, own in zip(page, found, strict=True) if own is not None and _is_active(own, now)}
         return held
 
-    def _standing(self, records: Sequence[str]) -> list[Reply]:
-        """Return the time, when each of these keys expires, and when it was revoked."""
-        paths = ("$.expires_at", "$.revoked_at")
+    def _standing(self, records: Sequence[str]) -> tuple[int, list[dict[Member, Json] | None]]:
+        """Return the time, and of each of these keys when it expires and when it was revoked; None if it is gone."""
+        form = self._connections.form
         if self._connections.shards == 1:
-            return self._connections.send(("TIME",), *(("JSON.MGET", *records, path) for path in paths))
-        asked: list[Command] = [("JSON.GET", one, path) for path in paths for one in records]
-        clock, *found = self._connections.send(("TIME",), *asked)
-        return [clock, found[: len(records)], found[len(records) :]]
+            clock, *replies = self._connections.send(("TIME",), *form.members_of_each(records, _STANDING))
+            return micros(clock), form.values_of_each(_STANDING, replies)
+        clock, *replies = self._connections.send(("TIME",), *(form.members(one, _STANDING) for one in records))
+        return micros(clock), [form.values(_STANDING, reply) for reply in replies]
 
     def why_refused(self, text: str) -> str:
         """Return why a key of the right form is not valid."""
@@ -283,10 +298,9 @@ def _caller_of(record: ApiKey | None, digest: str, now: int, account: Account | 
     return record.caller(account)
 
 
-def _is_active(expiries: list[int | None], revocations: list[int | None] | None, now: int) -> bool:
-    """Return True if a key with these fields, as a path finds them, is valid now."""
-    (expires_at,), (revoked_at,) = expiries, revocations or (now,)
-    return standing(expires_at, revoked_at, now) == "active"
+def _is_active(members: Mapping[Member, Json], now: int) -> bool:
+    """Return True if a key with these members is valid now."""
+    return standing(members["expires_at"], members.get("revoked_at", now), now) == "active"
 
 
 def _revoking() -> Callable[[Json, int], Verdict[ApiKey | None]]:

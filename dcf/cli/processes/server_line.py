@@ -1,0 +1,27 @@
+"""Says in one line, when a process starts, which Redis it uses and what a crash may cost.
+
+What a crash costs is the health report's finding, so that the line, `dcf doctor` and `/readyz` agree.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dcf.features.health.findings import Topic
+from dcf.store.embedded.sources import origin_of
+from dcf.store.forms.form import FORM_TITLES
+
+if TYPE_CHECKING:
+    from dcf.application.application import Application
+    from dcf.features.health.operations import HealthReport
+
+
+def server_line(found: "Application", report: "HealthReport") -> str:
+    """Return the line, without "dcf:" before it."""
+    facts = found.server
+    origin = "of REDIS_URL"
+    if found.settings.redis_url is None:
+        program = "" if facts.executable is None else f" ({origin_of(Path(facts.executable))})"
+        origin = f"started by dcf{program}, data in {found.settings.data_dir}"
+    survival = [finding.sentence for finding in report.findings if finding.topic is Topic.DURABILITY]
+    kept = f"{facts.product} {facts.version} {origin}; documents as {FORM_TITLES[facts.documents]}."
+    return " ".join([kept, *survival[:1]])

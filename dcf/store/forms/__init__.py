@@ -1,0 +1,1 @@
+"""How documents are kept in Redis: as RedisJSON documents, or as text."""

@@ -1,0 +1,105 @@
+"""Finds out in which form a Redis keeps documents, and records it there, so that all processes use the same.
+
+The record is asked for with each new connection, since a failover or a restored copy may have another form. Where there
+is none, it is made: of what is there, or for an empty Redis of what is wanted and possible. This module must not send
+anything by itself: `ask` does.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Literal, TypeAlias
+
+import redis
+
+from dcf.errors import StoreUnsuitable
+from dcf.store.connection import faults
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.handshake import ASK_FORM
+from dcf.store.forms.form import FORM_TITLES, DocumentForm
+from dcf.store.forms.json_form import JSON_FORM
+from dcf.store.forms.text_form import TEXT_FORM
+from dcf.store.keys import table as keys
+from dcf.store.keys.table import RunKeys
+from dcf.store.lists.shards import in_every_shard
+
+Ask: TypeAlias = Callable[[Sequence[Command]], list[Reply]]
+"""Sends a packet and returns all replies, error replies among them."""
+
+WantedForm: TypeAlias = Literal["auto", "json", "text"]
+"""The setting: the form of an empty Redis. `auto` is JSON where it has RedisJSON."""
+
+MOVING: Final = b"moving"
+"""What the record says while documents are moved to another form."""
+
+_FORMS: Final[Mapping[bytes, DocumentForm]] = {JSON_FORM.name.encode(): JSON_FORM, TEXT_FORM.name.encode(): TEXT_FORM}
+_TYPES: Final[Mapping[bytes, DocumentForm]] = {b"ReJSON-RL": JSON_FORM, b"hash": TEXT_FORM}
+_LOOKED_AT: Final = 20
+"""Runs of each list that are looked at where there is no record: an entry may name none."""
+
+
+def form_of(ask: Ask, wanted: WantedForm = "auto", *, shards: int = 1, told: Sequence[Reply] = ()) -> DocumentForm:
+    """Return the form of a Redis. Raise StoreUnsuitable if this process cannot or must not use it.
+
+    `told` is the reply to `ASK_FORM`, if it was sent already.
+    """
+    (recorded,) = told or ask([ASK_FORM])
+    if isinstance(recorded, redis.ResponseError):
+        raise faults.reply_error(recorded)
+    found = _recorded(recorded) if isinstance(recorded, bytes) else _decided(ask, wanted, shards)
+    if wanted not in ("auto", found.name):
+        raise StoreUnsuitable(
+            f"This Redis keeps documents as {FORM_TITLES[found.name]}, and DCF_DOCUMENTS is '{wanted}'.",
+            f"Leave DCF_DOCUMENTS unset, or move the documents: dcf store move --to {wanted}.",
+        )
+    return found
+
+
+def _recorded(record: bytes) -> DocumentForm:
+    if record == MOVING:
+        raise StoreUnsuitable(
+            "The documents of this Redis are being moved to another form.",
+            "Wait until 'dcf store move' has ended. If it was stopped, run it again: it goes on where it stopped.",
+        )
+    found = _FORMS.get(record)
+    if found is None:
+        raise StoreUnsuitable(
+            f"This Redis keeps documents in a form that this version of dcf does not know ('{record.decode()[:20]}').",
+            "Use the version of dcf that wrote them, or a later one.",
+        )
+    return found
+
+
+def _decided(ask: Ask, wanted: WantedForm, shards: int) -> DocumentForm:
+    """Decide on the form of a Redis that has no record, and record it."""
+    has_json = not isinstance(ask([("JSON.GET", keys.PROBE)])[0], redis.ResponseError)
+    found = _form_of_runs(ask, shards)
+    if found is None and _is_used(ask, shards):
+        found = JSON_FORM  # of a version that had no other form and no record
+    if found is JSON_FORM and not has_json:
+        raise StoreUnsuitable(
+            "The documents of this Redis need RedisJSON, which this server does not have, or this user may not use.",
+            "Start a server that has the module, or give the user of REDIS_URL its commands.",
+        )
+    if found is None:
+        found = JSON_FORM if wanted == "json" or (wanted == "auto" and has_json) else TEXT_FORM
+        if found is JSON_FORM and not has_json:
+            raise StoreUnsuitable(
+                "DCF_DOCUMENTS is 'json', and this Redis has no RedisJSON, or this user may not use it.",
+                "Leave DCF_DOCUMENTS unset, or use a Redis with the module.",
+            )
+    (before,) = ask([("SET", keys.DOCUMENT_FORM, found.name, "NX", "GET")])
+    # A Redis that takes no writes keeps no record: it is asked again with the next connection.
+    return _recorded(before) if isinstance(before, bytes) else found
+
+
+def _form_of_runs(ask: Ask, shards: int) -> DocumentForm | None:
+    """Return the form of the meta document of a run that is there."""
+    listed = ask([("ZRANGE", key, 0, _LOOKED_AT - 1) for key in in_every_shard(keys.RUNS, shards)])
+    runs = [name.decode() for names in listed if isinstance(names, list) for name in names]
+    types = ask([("TYPE", RunKeys(name).meta) for name in runs]) if runs else []
+    return next((_TYPES[kind] for kind in types if isinstance(kind, bytes) and kind in _TYPES), None)
+
+
+def _is_used(ask: Ask, shards: int) -> bool:
+    """Return True if dcf has documents there already: API keys, or documents of tools."""
+    signs = [*in_every_shard(keys.KEY_INDEX, shards), keys.DOCUMENTS, keys.AUDIT_TRAIL]
+    return any(reply == 1 for reply in ask([("EXISTS", key) for key in signs]))
