@@ -1,9 +1,10 @@
-"""The document of a flow: names that a person would choose, places beside the machine, functions by module and name."""
+"""The document of a flow: names that a person would choose, places next to it, functions by module and name."""
 
 from pathlib import Path
 from typing import Any
 
 from dcf import testing
+from dcf.asl.machine import Task
 from dcf.core.definitions.model import read_given
 from dcf.core.definitions.sources import line_of, place_of, position_of
 from dcf.flow.compiling import CompiledFlow, compile_flow
@@ -84,8 +85,9 @@ def test_states_of_one_name_are_done_by_the_functions_that_their_resources_name(
         context.brief = {"resource": resource}
         outputs.append(functions["work"]({"n": 8}, context))
     assert outputs == [16, 4]
-    brief = read_given(doubled.document).machine.states["work"]
-    assert brief.served_by.function == "shared_names.double"  # type: ignore[union-attr]
+    state = read_given(doubled.document).machine.states["work"]
+    assert isinstance(state, Task)
+    assert state.served_by.function == "shared_names.double"
 
 
 def test_the_compiler_stays_small() -> None:

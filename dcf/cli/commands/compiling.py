@@ -30,10 +30,10 @@ def compile_file(
 ) -> None:
     """Print the workflow document that a flow becomes: Amazon States Language with JSONata, complete without the file.
 
-    What cannot be compiled is listed, each with its line and with what to write in its place; nothing is started.
+    If the flow cannot be compiled, the command lists each line with the code to write instead. Nothing is started.
 
-    With --to aws, Tasks of functions invoke Lambda functions, and those of agents and people send a message with their
-    task token to a queue and wait (.waitForTaskToken); the placeholders name functions, queues and state machines.
+    With --to aws, the Task of a function invokes a Lambda function. The Task of an agent or a person sends a message
+    with its task token to a queue, and waits (.waitForTaskToken). Placeholders name functions, queues and machines.
 
     Example:  dcf compile flow.py > flow.json
 
