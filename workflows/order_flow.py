@@ -25,7 +25,7 @@ class Address(TypedDict):
 
 
 class Validated(TypedDict):
-    """Who orders, and the discount code if there is one."""
+    """The customer, and the discount code if the order has one."""
 
     customer: str
     discount_code: str | None

@@ -31,8 +31,8 @@ def _parted(text: str) -> tuple[str, str]:
 def source_of(file: Path | str) -> str:
     """Return the file with the functions of a flow, as `dcf worker` takes it."""
     path, name = _parted(str(file))
-    found = find_file(Path(path))
-    return f"{path if found is None else found}{_MARK}{name}" if name else str(found or path)
+    known = find_file(Path(path))
+    return f"{path if known is None else known}{_MARK}{name}" if name else str(known or path)
 
 
 def read_flow(file: Path | str) -> "CompiledFlow":
@@ -46,10 +46,10 @@ def _flow_in(file: Path | str) -> "Flow[..., Any]":
     from dcf.cli.processes.functions import flows_of, import_source
 
     path, name = _parted(str(file))
-    found = find_file(Path(path))
-    if found is None:
+    known = find_file(Path(path))
+    if known is None:
         raise InvalidArgument(f"There is no file {clean(path)}.", "Check the path.")
-    flows = {flow.function.__name__: flow for flow in flows_of(import_source(str(found)))}
+    flows = {flow.function.__name__: flow for flow in flows_of(import_source(str(known)))}
     names = ", ".join(flows)
     if not flows:
         raise InvalidArgument(f"{clean(path)} has no flow.", "Put @flow above a function: from dcf import flow.")

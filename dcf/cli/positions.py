@@ -40,8 +40,8 @@ def flow_places(text: str, pointers: Collection[str]) -> dict[str, Position]:
     from dcf.core.definitions.sources import position_of
 
     document = loads(text)
-    found = {pointer: position_of(document, pointer) for pointer in pointers}
-    return {pointer: Position(line=at[1], column=at[2]) for pointer, at in found.items() if at is not None}
+    places = {pointer: position_of(document, pointer) for pointer in pointers}
+    return {pointer: Position(line=at[1], column=at[2]) for pointer, at in places.items() if at is not None}
 
 
 def _ancestors(pointer: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dcf.flow.compiling import CompiledFlow
 
 Workflow: TypeAlias = Mapping[str, Any] | Path | str | Flow[..., Any]
-"""A flow, a document, the file of one, or the name of one that was started before: `name@version`, `name`, a hash."""
+"""A flow, a document, its file, or a workflow that was started before: `name@version`, `name`, or its hash."""
 
 Agents: TypeAlias = str | Mapping[str, str | Sequence[str]]
 """Who does what: one agent for all Tasks, or an agent, or a pool of them, for each (`*` is all others)."""

@@ -72,9 +72,10 @@ def start(
     reason: str | None = None,
     request_id: str | None = None,
 ) -> Conversation[StartedRun]:
-    """Start a run of a workflow: of a flow, a document, the file of one, or by the name of one that was started before.
+    """Start a run of a flow, of a document or its file, or of a workflow that was started before, by its name.
 
-    The input of a flow is an object with its arguments, such as `flow.input(...)` makes; one that does not fit raises.
+    The input of a flow is an object with its arguments, such as `flow.input(...)` makes. If it does not fit, the call
+    raises InvalidArgument.
     `agents` says who does what: one agent for all Tasks, or `{"State": "agent"}`; nobody is told of a Task without one.
     `workflow_id` is the id of the run; without it the run gets a new one. `project` is what it belongs to,
     `definition_ref` a definition of the catalogue that it is carried out by, whose hash it keeps. `gates` are

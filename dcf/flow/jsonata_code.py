@@ -19,7 +19,7 @@ class Code:
 
     `level`: how strongly its outermost operator binds. `sure`: it is never undefined. `may_fail`: evaluating it may be
     an error. `written`: an array constructor. `constant`: its value, where it is known. `template`: what the field of a
-    state holds in its place, so that a part that is missing fails by itself. `missing` says what is wrong then.
+    state holds in its place, so that a missing part is an error. `missing` says what is wrong then.
     """
 
     text: str
@@ -71,7 +71,7 @@ def defined(code: Code) -> Code:
 
 
 def element(code: Code) -> str:
-    """Return what stands in an array constructor for exactly one element: JSONata flattens arrays that stand there."""
+    """Return exactly one element of an array constructor: JSONata flattens an array in it."""
     text = defined(code).text
     if code.type.is_list:
         is_constructor = code.written or (text.startswith("[") and code.level == ATOM)

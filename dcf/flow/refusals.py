@@ -1,4 +1,4 @@
-"""What the compiler answers where Python cannot become a state machine: the place, the reason, the code to write."""
+"""Refusals of the compiler: the place of the code, the reason, and the code to write instead."""
 
 import ast
 from collections.abc import Iterable, Sequence
@@ -63,5 +63,5 @@ class InvalidFlow(InvalidArgument):
     code = "invalid_flow"
 
     def __init__(self, complaints: Iterable[Complaint]) -> None:
-        self.complaints = tuple(sorted(complaints, key=lambda one: (one.file, one.line, one.column)))
+        self.complaints = tuple(sorted(complaints, key=lambda known: (known.file, known.line, known.column)))
         super().__init__("\n".join(map(str, self.complaints)), "Change these lines; nothing was started.")

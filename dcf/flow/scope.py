@@ -189,7 +189,7 @@ class Scope:
         self.open = []
 
     def leave_open(self, ways: list[Way]) -> None:
-        """Go on from these ends."""
+        """Continue from these ends."""
         self.open, self.merging = ways, None
 
     def catch(self, state: dict[str, Any]) -> None:
@@ -263,7 +263,7 @@ class Scope:
         writer(self, node)
 
     def body(self, statements: list[ast.stmt]) -> None:
-        """Write the states of statements; go on behind one that is refused, so that all complaints come at once."""
+        """Write the states of statements; continue behind a refused statement, so that all complaints come at once."""
         for statement in statements:
             try:
                 if not self.open:
@@ -294,7 +294,7 @@ class Scope:
 
     @contextmanager
     def frame(self, names: Mapping[str, Code]) -> Iterator[None]:
-        """Read an expression with further names, as in a comprehension; no step may stand there."""
+        """Read an expression with further names, as in a comprehension; it has no step."""
         self.frames.append(names)
         self.nested += 1
         try:
@@ -337,7 +337,7 @@ class Scope:
         return result
 
     def widen(self, statements: list[ast.stmt]) -> None:
-        """Forget what is known of the names that these statements assign anew, beyond their declared types."""
+        """Forget what is known of the names that these statements assign, beyond their declared types."""
         for name in set(targets(statements)) & self.environment.keys() & self.declared.keys():
             self.environment[name] = replace(self.environment[name], type=self.declared[name])
 

@@ -6,5 +6,5 @@ from collections.abc import Iterable
 
 def near(name: str, known: Iterable[str]) -> str:
     """Return the sentence that asks whether a similar name was meant, or nothing."""
-    found = difflib.get_close_matches(name, list(known), 1)
-    return f" Did you mean '{found[0]}'?" if found else ""
+    similar = difflib.get_close_matches(name, list(known), 1)
+    return f" Did you mean '{similar[0]}'?" if similar else ""

@@ -1,4 +1,4 @@
-"""What the compiler knows of a value: its type, made from the annotations that the author has written anyway."""
+"""The types of values, as the compiler knows them: they are made from the annotations of the author."""
 
 import dataclasses
 import enum
@@ -46,7 +46,7 @@ class ValueType:
 
     @property
     def is_mapping(self) -> bool:
-        """True for a dict, also one whose keys are known, that is never None."""
+        """True for a dict that is never None, also if its keys are known."""
         return self.kind in {"dict", "obj"} and not self.by_dot and not self.optional
 
     @property
@@ -236,7 +236,7 @@ def _class_type(hint: type) -> ValueType:
         return ValueType("obj", None, fields, by_dot=True, declared=hint)
     if typing.is_typeddict(hint):
         hints, required = typing.get_type_hints(hint), required_keys(hint)
-        fields = tuple(Field(name, type_of(one), name in required) for name, one in hints.items())
+        fields = tuple(Field(name, type_of(part), name in required) for name, part in hints.items())
         return ValueType("obj", None, fields, declared=hint)
     if is_model(hint):
         models: Any = hint

@@ -1,7 +1,7 @@
-"""What the author of a flow writes: `@flow`, `@task`, and the calls that become states.
+"""The vocabulary of the author of a flow: `@flow`, `@task`, and the calls that become states.
 
-These are for the compiler, editors and type checkers to read. Only a task function is ever run, by a worker or a test;
-whoever calls a flow, or a step outside of one, is told how a flow is run.
+These are for the compiler, editors and type checkers to read. Only a task function is ever run, by a worker or a test.
+A call of a flow, or of a step outside of a flow, is an error that says how a flow is run.
 """
 
 import inspect
@@ -43,7 +43,7 @@ class Retry:
 
 
 IMPORTED_AS: Final = "dcf_functions_"
-"""What stands before the name of a module that dcf imports from a file, so that it hides no other of its name."""
+"""The prefix of the name of a module that dcf imports from a file, so that it hides no other module."""
 
 Retries: TypeAlias = int | Retry | Sequence[Retry]
 
@@ -52,7 +52,7 @@ Retries: TypeAlias = int | Retry | Sequence[Retry]
 class Task(Generic[Parameters, Result]):
     """A function that a state calls. Called as Python it is that function, for tests and for other tasks.
 
-    `is_whole`: it was written for a state, and takes the state's input as it stands.
+    `is_whole`: it was written for a state, and takes the input of the state unchanged.
     """
 
     function: Callable[Parameters, Result]
@@ -181,7 +181,7 @@ class gate:  # noqa: N801 - a namespace that reads like a word: gate.review(...)
 
 @record(frozen=True, slots=True)
 class Answer:
-    """What a person answered."""
+    """The answer of a person."""
 
     choice: str
     comment: str | None = None
@@ -267,7 +267,7 @@ def run_id() -> str:
 
 
 def sleep(seconds: float, /) -> None:  # noqa: ARG001 - read, not run
-    """Wait so many seconds."""
+    """Wait this number of seconds."""
     _not_running("sleep()")
 
 
@@ -289,10 +289,10 @@ def each(
     tolerate: float = 0,  # noqa: ARG001
     name: str | None = None,  # noqa: ARG001
 ) -> list[Value]:
-    """Say how a comprehension or `for` goes over items: at the same time, so many at once, so many failures tolerated.
+    """Say how a comprehension or `for` goes over items: at the same time, at most `concurrency` at once.
 
-    `tolerate` is a number of items (1), or a part of them (0.1). What failed is left out of the result;
-    beyond that the loop fails with the error of the item.
+    `tolerate` is a number of items (1), or a part of them (0.1). Failed items are left out
+    of the result; with more failures the loop fails with the error of the item.
     """
     _not_running("each()")
 
@@ -328,4 +328,4 @@ ERROR_NAMES: Final[Mapping[type[BaseException], str]] = {
 """The names in ASL of classes that have another one there."""
 
 STEPS: Final = (agent, human, signal, child, parallel, sleep, sleep_until)
-"""The calls that become states, beside those of tasks and flows."""
+"""The calls that become states, in addition to those of tasks and flows."""

@@ -27,7 +27,7 @@ def functions_of(compiled: "CompiledFlow") -> dict[str, TaskFunction]:
 def functions_of_all(flows: "Iterable[CompiledFlow]") -> dict[str, TaskFunction]:
     """Return the functions of flows by state.
 
-    States of two flows may have the same name: what is told with the lease then says which function is meant.
+    States of two flows may have the same name: the answer to the lease then names the function.
     """
     tasks: dict[str, dict[str, Task[..., Any]]] = {}
     for state, task in (pair for flow in flows for pair in flow.functions.items()):

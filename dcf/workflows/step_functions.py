@@ -1,8 +1,8 @@
 """Writes a machine for AWS Step Functions: what dcf's own Resources do is left to functions and queues there. Pure.
 
-A Task of a Python function invokes the Lambda function `${name}`, which a template fills in. A Task of an agent, a
-person, a signal or a callback sends a message with its task token to the queue `${agents}`, `${people}`, `${signals}`,
-and waits until somebody ends it with that token.
+A Task of a Python function invokes the Lambda function `${name}`, which a template fills in. The Task of an
+agent, a person, a signal or a callback sends a message with its task token to a queue (`${agents}`, `${people}`,
+`${signals}`). It waits until a caller ends it with that token.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ _RESULT: Final = "$states.result"
 _TOKEN: Final = "{% $states.context.Task.Token %}"  # noqa: S105 - where the token is, no token
 _TOLERATED: Final = ("ToleratedFailureCount", "ToleratedFailurePercentage")
 _OWN: Final = ("AgentBinding", "Instructions", "OutputSchema", "Errors", "Skills", "Gates", "Areas")
-"""Fields of a Task that Step Functions does not know; a message has them, so that whoever gets it can do the work."""
+"""Fields of a Task that Step Functions does not know; a message has them, so that its receiver can do the work."""
 
 _QUEUES: Final = {"human": "people", "signal": "signals"}
 
@@ -87,10 +87,10 @@ def _task(state: Mapping[str, Any], _: str, __: list[Problem]) -> dict[str, Any]
 
 def _briefing(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a Task tells its agent; instructions read the input of the Task, which is in the message too."""
-    told = {name: state[name] for name in _OWN if name in state}
-    if "Instructions" in told:
-        told["Instructions"] = told["Instructions"].replace("{%", "{").replace("%}", "}")
-    return told
+    briefing = {name: state[name] for name in _OWN if name in state}
+    if "Instructions" in briefing:
+        briefing["Instructions"] = briefing["Instructions"].replace("{%", "{").replace("%}", "}")
+    return briefing
 
 
 def _with_result(state: dict[str, Any], result: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ EXPRESSION = "States.QueryEvaluationError"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run: a value, or an error (of an expression: whichever it is), and the calls of the tasks."""
+    """The result of a run: a value, or the name of an error, and the calls of the tasks."""
 
     value: Any = None
     error: str | None = None
@@ -83,7 +83,7 @@ def _noted(task: Task[..., Any], calls: list[str]) -> Any:
 
 def _by_state(task: Task[..., Any], calls: list[str]) -> Any:
     noted = _noted(task, calls)
-    return lambda given: plain(noted(**given))
+    return lambda state_input: plain(noted(**state_input))
 
 
 def same(ours: Any, theirs: Any) -> bool:

@@ -1,12 +1,14 @@
-"""The document of a flow: names that a person would choose, places beside the machine, functions by module and name."""
+"""The document of a flow: names that a person would choose, places next to it, functions by module and name."""
 
 from pathlib import Path
 from typing import Any
 
 from dcf import testing
+from dcf.asl.machine import Task
 from dcf.core.definitions.model import read_given
 from dcf.core.definitions.sources import line_of, place_of, position_of
 from dcf.flow.compiling import CompiledFlow, compile_flow
+from dcf.values.records import replace
 from dcf.worker.flow_functions import functions_of_all
 from tests.flow.agreement import load
 from tests.flow.flows.release import release
@@ -79,13 +81,13 @@ def test_states_of_one_name_are_done_by_the_functions_that_their_resources_name(
     assert list(functions) == ["work"]
     outputs = []
     for compiled in (doubled, halved):
-        context = testing.context("work")
         resource = compiled.document["States"]["work"]["Resource"].removeprefix("dcf:task:")
-        context.brief = {"resource": resource}
+        context = replace(testing.context("work"), brief={"resource": resource})
         outputs.append(functions["work"]({"n": 8}, context))
     assert outputs == [16, 4]
-    brief = read_given(doubled.document).machine.states["work"]
-    assert brief.served_by.function == "shared_names.double"  # type: ignore[union-attr]
+    state = read_given(doubled.document).machine.states["work"]
+    assert isinstance(state, Task)
+    assert state.served_by.function == "shared_names.double"
 
 
 def test_the_compiler_stays_small() -> None:

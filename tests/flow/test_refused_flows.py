@@ -1,4 +1,4 @@
-"""What cannot become a state machine is refused at its place, with the code to write in its place."""
+"""Code that cannot become a state machine is refused at its place, with the code to write instead."""
 
 import textwrap
 from pathlib import Path
@@ -40,4 +40,4 @@ def test_a_program_that_is_no_flow_is_refused_at_its_place(
 def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
     body = "a = fetch(urll='x')\nb = sufix\nreturn helper(a)"
     complaints = complaints_about(body, tmp_path)
-    assert [one.line - FIRST for one in complaints] == [0, 1, 2]
+    assert [complaint.line - FIRST for complaint in complaints] == [0, 1, 2]

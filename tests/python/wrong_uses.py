@@ -34,7 +34,7 @@ def mistakes(client: dcf.Client, other: dcf.AsyncClient, run: RunDetails) -> Non
 
 @dataclass
 class Page:
-    """What a step gives."""
+    """The result of a step."""
 
     words: int
 

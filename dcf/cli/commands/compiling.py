@@ -24,23 +24,29 @@ def compile_file(
         Literal["dcf", "aws"],
         typer.Option(help="dcf: the workflow document; aws: the machine for AWS Step Functions, with ${placeholders}."),
     ] = "dcf",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print {document, places}: also the line of Python of each state.")
+    ] = False,
 ) -> None:
     """Print the workflow document that a flow becomes: Amazon States Language with JSONata, complete without the file.
 
-    What cannot be compiled is listed, each with its line and with what to write in its place; nothing is started.
+    If the flow cannot be compiled, the command lists each line with the code to write instead. Nothing is started.
 
-    With --to aws, Tasks of functions invoke Lambda functions, and those of agents and people send a message with their
-    task token to a queue and wait (.waitForTaskToken); the placeholders name functions, queues and state machines.
+    With --to aws, the Task of a function invokes a Lambda function. The Task of an agent or a person sends a message
+    with its task token to a queue, and waits (.waitForTaskToken). Placeholders name functions, queues and machines.
 
     Example:  dcf compile flow.py > flow.json
+
+    --json prints {document, places}; places are FILE:LINE:COLUMN by state.
     """
     from dcf.cli.flow_files import read_flow
+    from dcf.core.definitions.sources import SOURCE
 
     compiled = read_flow(flow)
-    if to == "aws":
-        typer.echo(json_text(_for_aws(compiled), indent=2))
-        return
-    typer.echo(json_text({name: value for name, value in compiled.document.items() if name != "source"}, indent=2))
+    own = {name: value for name, value in compiled.document.items() if name != SOURCE}
+    document = _for_aws(compiled) if to == "aws" else own
+    places = compiled.document[SOURCE]["states"]
+    typer.echo(json_text({"document": document, "places": places} if as_json else document, indent=2))
 
 
 def _for_aws(compiled: "CompiledFlow") -> "dict[str, Json]":

@@ -33,7 +33,7 @@ def load_functions(source: str, states: Sequence[str]) -> Mapping[str, TaskFunct
     """
     name, _, flow = source.partition(FLOW_MARK)
     module = import_source(name)
-    flows = [one for one in flows_of(module) if flow in {"", one.function.__name__}]
+    flows = [own for own in flows_of(module) if flow in {"", own.function.__name__}]
     return _chosen(name, states, {**FUNCTIONS, **_functions_of(flows)})
 
 
@@ -54,7 +54,7 @@ def import_source(source: str) -> ModuleType:
 
 
 def flows_of(module: ModuleType) -> "list[Flow[..., Any]]":
-    """Return the flows that a module itself has, in the order in which they stand there."""
+    """Return the flows that a module itself has, in the order of the file."""
     if "dcf.steps.vocabulary" not in sys.modules:
         return []
     from dcf.steps.vocabulary import Flow

@@ -40,10 +40,10 @@ def lines_in(document: Mapping[str, Json], states: Mapping[str, Mapping[str, Jso
     return {"source_lines": {state: line for state, line in lines.items() if line is not None}}
 
 
-def document_of(found: "Application", workflow_id: str) -> Mapping[str, Json]:
+def document_of(application: "Application", workflow_id: str) -> Mapping[str, Json]:
     """Return the workflow of a run; an empty one if it cannot be read, which is no reason not to show the run."""
     try:
-        return found.control_plane.run(workflow_id).definition.document
+        return application.control_plane.run(workflow_id).definition.document
     except DcfError:
         return {}
 

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 _FROM_FILE: Final = "@"
 
 
-def read_input(workflow: Path | str, given: str | None, values: Sequence[str] = ()) -> Json:
+def read_input(workflow: Path | str, run_input: str | None, values: Sequence[str] = ()) -> Json:
     """Read the input of a run; nothing is an empty object. That of a flow is checked against its signature."""
     if is_flow(workflow):
-        return _read_flow_input(read_flow(workflow).flow, given, values)
+        return _read_flow_input(read_flow(workflow).flow, run_input, values)
     if values:
         raise InvalidArgument(f"'{clean(values[0])}' is for a flow.", "Give the input of a document with --input.")
-    return {} if given is None else read_given(given, "--input")
+    return {} if run_input is None else read_given(run_input, "--input")
 
 
 def _read_flow_input(flow: "Flow[..., Any]", run_input: str | None, values: Sequence[str]) -> dict[str, Json]:
@@ -49,7 +49,7 @@ def _is_named(text: str) -> bool:
 
 
 def _value(flow: "Flow[..., Any]", name: str, text: str) -> Json:
-    """Read one argument: a string is taken as it stands, anything else is JSON; `@` names a file that has it."""
+    """Read one argument: a string is taken unchanged, any other value is JSON; `@` names a file that has it."""
     from dcf.steps.arguments import takes_text
 
     is_text = takes_text(flow, name)

@@ -40,7 +40,7 @@ def _dict(scope: Scope, node: ast.Dict) -> Code:
     if any(key is None for key in node.keys):
         return _merged(scope, node)
     if len(set(map(ast.unparse, filter(None, node.keys)))) != len(node.keys):
-        raise Refusal(node, "A key stands here twice.", "Leave one of them out.")
+        raise Refusal(node, "This dict has the same key twice.", "Leave one of them out.")
     pairs = [(_key(scope, key), scope.value(value)) for key, value in zip(node.keys, node.values, strict=True) if key]
     if all(key.is_constant for key, _ in pairs):
         return object_of({key.constant: value for key, value in pairs})
@@ -102,7 +102,7 @@ def _key(scope: Scope, node: ast.expr) -> Code:
 
 @record(frozen=True, slots=True)
 class Items:
-    """What a comprehension goes over, the names that stand for one item, and the parameter in JSONata."""
+    """The items of a comprehension, the names of an item, and the parameter of the function in JSONata."""
 
     code: Code
     names: Mapping[str, Code]

@@ -101,7 +101,7 @@ def _written_out(scope: Scope, node: ast.Call) -> Code:
         raise Refusal(
             node, "jsonata() takes an expression that is written out.", 'Write jsonata("$uppercase($s)", s=x).'
         )
-    values = "".join(f"${one.arg} := {defined(scope.value(one.value)).text}; " for one in node.keywords)
+    values = "".join(f"${option.arg} := {defined(scope.value(option.value)).text}; " for option in node.keywords)
     return Code(f"({values}{text.value})", ANY, sure=False, may_fail=True)
 
 
@@ -109,7 +109,8 @@ def _record(scope: Scope, node: ast.Call, kind: type) -> Code:
     """Read an object that is made of its fields, as JSON has it."""
     made = type_of(kind)
     names = [field.name for field in made.fields]
-    written = {**dict(zip(names, node.args, strict=False)), **{one.arg: one.value for one in node.keywords if one.arg}}
+    named = {option.arg: option.value for option in node.keywords if option.arg}
+    written = {**dict(zip(names, node.args, strict=False)), **named}
     for name, value in written.items():
         if name not in names:
             raise Refusal(value, f"{made} has no field '{name}'.{near(name, names)}", f"It has {', '.join(names)}.")

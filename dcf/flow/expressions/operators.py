@@ -1,4 +1,4 @@
-"""Operators: arithmetic, comparisons, membership. What depends on a type that is not known is refused."""
+"""Operators: arithmetic, comparisons, membership. An operator is refused if it depends on a type that is not known."""
 
 import ast
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Conditions: what Python takes for true, which is not what JSONata takes for true; and what a test tells of names."""
+"""Conditions that hold where Python takes a value for true, unlike JSONata; and the names that a test narrows."""
 
 import ast
 from collections.abc import Mapping

@@ -1,1 +1,1 @@
-"""Statements and steps as states: what follows what, which names have a value on which way, who catches what."""
+"""Statements and steps as states: their order, the names that have a value on each way, and the catchers."""

@@ -177,7 +177,7 @@ def _error_of(scope: Scope, node: ast.expr) -> tuple[str, Code]:
 
 
 def _raise_again(scope: Scope, node: ast.stmt, caught: Handler) -> None:
-    """Go to the except around this one that takes the error, as is known when it runs; else the run fails with it."""
+    """Lead to the outer except that takes the error, which is known when it runs; otherwise the run fails with it."""
     error = f"${caught.variable}"
     for handler in (handler for group in reversed(scope.handlers) for handler in group):
         certain = _certainly_takes(handler, caught, node)

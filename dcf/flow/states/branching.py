@@ -18,7 +18,7 @@ _WRITE_IF: Final = "Write if and elif."
 
 @record(frozen=True, slots=True)
 class Case:
-    """A condition with what is done where it holds; `test` is the expression behind it, for what it tells of names."""
+    """A condition with what is done where it holds; `test` is the expression behind it, which narrows names."""
 
     condition: Code
     body: list[ast.stmt]
@@ -78,7 +78,7 @@ def _equality(scope: Scope, subject: Code, pattern: ast.pattern) -> str:
 
 
 def _choose(scope: Scope, cases: Sequence[Case], rest: list[ast.stmt], node: ast.stmt, name: str) -> None:
-    """Write a Choice, then the states of each case; go on where those that do not leave meet."""
+    """Write a Choice, then the states of each case; continue where the cases meet that do not leave."""
     rules: list[dict[str, Any]] = [{"Condition": expression(case.condition.text)} for case in cases]
     state: dict[str, Any] = {"Type": "Choice", "Choices": rules}
     scope.add(name, state, node)

@@ -20,7 +20,7 @@ from dcf.steps.vocabulary import Flow
 from dcf.values.records import record
 
 NOTHING: Final = expression("null")
-"""The output of what returns nothing."""
+"""The output of a flow without a result."""
 
 _INPUT: Final = "$states.context.Execution.Input"
 _HUNDRED: Final = 100

@@ -129,7 +129,7 @@ def _refusal_of_target(target: ast.expr, node: ast.stmt) -> Refusal:
 def _unpack(scope: Scope, target: ast.Tuple, value: ast.expr, node: ast.stmt) -> None:
     names = [part.id for part in target.elts if isinstance(part, ast.Name)]
     if len(names) != len(target.elts):
-        raise Refusal(target, "Only names can stand here.", "Read the parts: x[0], x[1].")
+        raise Refusal(target, "Only names can be unpacked.", "Read the parts: x[0], x[1].")
     if isinstance(value, ast.Call) and scope.resolve(value.func) is steps.parallel:
         add_branches(scope, value, names, node)
         return

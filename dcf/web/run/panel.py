@@ -67,6 +67,7 @@ def _facts(view: StateView, found: Closeup) -> Iterator[tuple[str, Json]]:
     waiting = [name for name, epoch in doc.waits_for.items() if not epoch]
     tally = "" if view.tally is None or doc.scope is None else f"{view.tally.done} of {doc.scope.size} ended"
     told: tuple[tuple[str, Json], ...] = (
+        ("source", found.source),
         ("now", holding(view, found.now)),
         ("assigned to", ", ".join(view.agents)),
         ("attempts", doc.attempts),

@@ -12,6 +12,7 @@ from dcf.core.definitions import needs
 from dcf.core.definitions.briefs import NOTHING, Brief, brief_of
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced, with_scopes
+from dcf.core.definitions.sources import line_of
 from dcf.core.documents.decision import ReadSet
 from dcf.core.documents.usage import sums_shown
 from dcf.errors import UnknownRun
@@ -32,7 +33,10 @@ _ARTIFACTS: Final = 200
 
 @record(frozen=True, slots=True, kw_only=True)
 class Closeup:
-    """A state at `now`; `view` is None as long as nothing has reached it. `child` is the run that it started."""
+    """A state at `now`; `view` is None as long as nothing has reached it. `child` is the run that it started.
+
+    `source` is the line of code that it was compiled from.
+    """
 
     path: str
     kind: str
@@ -46,6 +50,7 @@ class Closeup:
     usage: Mapping[str, Json] | None = None
     told: Told = NEVER_TOLD
     child: str | None = None
+    source: str | None = None
 
 
 def closeup(
@@ -66,7 +71,8 @@ def closeup(
     found = fenced(application.control_plane.transactions.store.read(workflow_id, reads))
     if found.meta is None:
         raise UnknownRun(workflow_id)
-    seen = Closeup(path=path, kind=place.state.kind(), now=found.now, brief=brief_of(definition, path))
+    source = line_of(definition.document, path)
+    seen = Closeup(path=path, kind=place.state.kind(), now=found.now, brief=brief_of(definition, path), source=source)
     if path not in found.states:
         return seen
     view = view_of(found, path, found.states[path], found.meta)
