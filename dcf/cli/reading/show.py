@@ -8,7 +8,6 @@ import typer
 from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, OptionalRun
 from dcf.cli.patience import patience
-from dcf.cli.reading import source_places
 from dcf.cli.text import json_text
 from dcf.values.json_text import Json
 
@@ -38,7 +37,7 @@ def show(
     if as_json:
         _print_json(document)
     else:
-        from dcf.cli.reading import views
+        from dcf.cli.reading import source_places, views
         from dcf.cli.reading import why as diagnosis
 
         views.print_run(document)
@@ -54,6 +53,8 @@ def _exported(file: Path) -> dict[str, Json]:
 
 def _shown(workflow_id: str, *, as_json: bool) -> dict[str, Json]:
     """Read what is shown of a run, and why it does not move."""
+    from dcf.cli.reading import source_places
+
     with opening.application() as found, patience("reading the run"):
         if as_json:
             view = found.runs.overview(workflow_id, each=_MOST_FOR_PROGRAMS, most=_MOST_FOR_PROGRAMS)
