@@ -1,7 +1,7 @@
 PYTHON ?= .venv/bin/python
 PURE := $(addprefix tests/,unit application asl core skills values worker workflows workforce) $(wildcard tests/features/*/test_*rules.py)
 
-.PHONY: test system fast changed check format reference screenshots bench bench-peers lab demo mcpb accept-letta accept-agents
+.PHONY: test system fast changed check format reference screenshots bench bench-peers lab demo mcpb lock pin release accept-letta accept-agents
 
 test: ## the first tier: behaviour, in-process; SUBJECT=gate for one subject in both tiers
 	$(PYTHON) -m pytest -n auto --dist loadfile $(if $(SUBJECT),tests tests/system -k $(SUBJECT))
@@ -40,6 +40,15 @@ lab: ## the fault lab: every kind for so many seconds
 
 demo: ## the order pipeline
 	.venv/bin/dcf run workflows/order_processing.json --input workflows/order_processing/order.json
+
+lock: ## requirements/*.txt, after a change of pyproject.toml; OPTIONS=--upgrade for newer versions of everything
+	$(PYTHON) -m deploy.release.lock $(OPTIONS)
+
+pin: ## the digests of images that the Dockerfile and docker-compose.yml name, as their registry has them now; needs docker
+	$(PYTHON) -m deploy.release.pin
+
+release: ## dist/: wheel, sdist, bundle, SBOM and image, tried in a bare environment (docs/releases.md)
+	$(PYTHON) -m deploy.release dist
 
 mcpb: ## dist/dcf.mcpb, the bundle for desktop clients
 	$(PYTHON) deploy/mcpb/build.py dist/dcf.mcpb

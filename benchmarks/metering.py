@@ -12,7 +12,7 @@ from benchmarks.figures import Row
 from benchmarks.measuring import Probe
 from dcf.application.application import Application
 from dcf.core.access.model import Scope, admit, key_id_of, read_key
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.connection.documents import Documents

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from dcf.core.access.model import Scope
 from dcf.errors import PASSING, DcfError
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from lab.http_verbs import HttpVerbs, connected
 from lab.process import Dcf, patiently
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from dcf.core.access.model import Scope
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from lab import packets, serving
 from lab.crews import AGENTS, LAB, Crew
 from lab.extras import Bench, Errands, NoErrands

@@ -25,7 +25,7 @@ from dcf.runs.notifying.deliveries import DeliveryThreads
 from dcf.runs.notifying.notifications import Notifications
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.starting import Starting
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.opening import connect
 from dcf.store.connection.server_time import ServerTime

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from dcf.errors import DcfError
+from dcf.features.gates.consequences import GateCase
 from dcf.features.gates.judges import Judge
-from dcf.features.gates.judging import GateCase
 from dcf.features.gates.model import FAILS, PASSES, UNAVAILABLE, Judged
 from dcf.features.gates.operations import Gates
 from dcf.features.gates.overriding import Override

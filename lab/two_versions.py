@@ -36,19 +36,19 @@ class Mixed:
     status: str | None
 
 
-def checked_out(home: Path) -> Path:
-    """Write the older version into a directory."""
-    text = subprocess.run((_GIT, "archive", _OLD, *_SHIPPED), cwd=_ROOT, check=True, capture_output=True).stdout
+def checked_out(home: Path, commit: str = _OLD) -> Path:
+    """Write a version, by default the older one, into a directory."""
+    text = subprocess.run((_GIT, "archive", commit, *_SHIPPED), cwd=_ROOT, check=True, capture_output=True).stdout
     with tarfile.open(fileobj=io.BytesIO(text)) as files:
         files.extractall(home, filter="data")
     return home
 
 
-def why_not() -> str | None:
-    """Return why the older version is not at hand; None if it is."""
-    asked = (_GIT, "cat-file", "-e", f"{_OLD}^{{commit}}")
+def why_not(commit: str = _OLD) -> str | None:
+    """Return why a version, by default the older one, is not at hand; None if it is."""
+    asked = (_GIT, "cat-file", "-e", f"{commit}^{{commit}}")
     is_there = subprocess.run(asked, cwd=_ROOT, check=False, capture_output=True).returncode == 0
-    return None if is_there else f"this checkout has no commit {_OLD}"
+    return None if is_there else f"this checkout has no commit {commit}"
 
 
 class TwoVersions(Errands[Mixed]):

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from dcf.features.work.limit_operations import WorkLimiting
     from dcf.files.tree import FileTree
     from dcf.runs.clock.sweep import Sweep
+    from dcf.runs.concluding import Outside
     from dcf.runs.lifecycle import Lifecycle
-    from dcf.runs.outside import Outside
     from dcf.runs.retrying import RunRetrying
     from dcf.runs.views.histories import Histories
     from dcf.runs.views.lists import RunList
@@ -216,7 +216,7 @@ class Application(ApplicationRoots):
     @part
     def outside(self) -> "Outside":
         """The operations on Tasks that wait for something outside of dcf."""
-        from dcf.runs.outside import Outside
+        from dcf.runs.concluding import Outside
 
         return Outside(self.control_plane)
 

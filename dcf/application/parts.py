@@ -35,7 +35,7 @@ from dcf.runs.notifying.notifications import Notifications
 from dcf.runs.notifying.queues import Lanes
 from dcf.runs.views.histories import Histories
 from dcf.settings.process import Settings
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.access.sessions import WebSessions
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.server_time import ServerTime

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from dcf.runs.starting import Starting
     from dcf.runs.views.reading import RunViews
     from dcf.skills.library import Library
-    from dcf.store.access.keys import AccessKeys
+    from dcf.store.access.api_keys import AccessKeys
     from dcf.store.events.history import History
     from dcf.store.events.inbox import Inbox
     from dcf.workforce.assignment import Desk

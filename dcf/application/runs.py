@@ -14,7 +14,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.starting import Starting
 from dcf.runs.views.reading import RunViews
 from dcf.settings.process import Settings
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.connection.connections import Connections
 from dcf.store.events.history import History
 from dcf.store.events.notified import ToldRecords

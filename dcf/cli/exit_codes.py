@@ -40,6 +40,7 @@ _OF_ERRORS: Final = {
     "unknown_artifact": NOT_FOUND,
     "store_unavailable": UNAVAILABLE,
     "store_unsuitable": UNAVAILABLE,
+    "store_too_new": UNAVAILABLE,
     "server_unreachable": UNAVAILABLE,
     "platform_unavailable": UNAVAILABLE,
     "unauthorized": UNAVAILABLE,

@@ -26,11 +26,10 @@ from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.refusals import unless_full
 from dcf.core.leasing import attention, healing, lease
-from dcf.core.lifecycle import creation, finalization, kickoff
-from dcf.core.lifecycle import time_limits as run_timeouts
+from dcf.core.lifecycle import creation, finalization, growing_timeouts, kickoff
 from dcf.errors import UnknownState
 from dcf.features.gates import verdicts
-from dcf.features.people import answering as human_tasks
+from dcf.features.people import answering
 from dcf.features.questions import unanswered
 from dcf.features.work.limit_operations import WorkLimiting
 from dcf.ports import ItemSource, NoItems
@@ -56,7 +55,7 @@ Ending: TypeAlias = Callable[[Snapshot, str, Definition, Mapping[str, Json]], De
 _ENDINGS: Mapping[Fired | None, Ending] = {
     "exhausted": progress.exhaust,
     "gate": verdicts.overdue,
-    "timed_out": human_tasks.time_out,
+    "timed_out": answering.time_out,
     "waited": progress.wake,
 }
 """Operation to run on a state, by what the clock found due."""
@@ -289,7 +288,7 @@ class ControlPlane:
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[RunStatus | None]:
             if run.definition.units is not None:
-                return run_timeouts.pause_overdue(snapshot)
+                return growing_timeouts.pause_overdue(snapshot)
             return progress.time_out_run(snapshot, run.definition)
 
         committed = self.transactions.by_definition(workflow_id, lambda _: ReadSet(whole_meta=True), decide)

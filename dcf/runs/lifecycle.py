@@ -16,7 +16,7 @@ from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.documents.premises import Premise, resting_on, with_premise
 from dcf.core.documents.refusals import unless_full
-from dcf.core.lifecycle import halting as lifecycle
+from dcf.core.lifecycle import halting
 from dcf.errors import InvalidArgument
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
@@ -59,7 +59,7 @@ class Lifecycle:
         request = run_request("cancel_run", reason, request_id)
 
         def decide(snapshot: Snapshot, request: RunRequest) -> RunDecision:
-            return resting_on(premise, snapshot, lambda: lifecycle.cancel(snapshot, request))
+            return resting_on(premise, snapshot, lambda: halting.cancel(snapshot, request))
 
         reads = with_premise(ReadSet(run_receipts=(request.key,)), premise)
         answer = self._on_run(workflow_id, reads, request, decide)
@@ -71,13 +71,13 @@ class Lifecycle:
         """Let nobody get a lease on a state of the run from now on."""
         request = run_request("pause_run", reason, request_id)
         reads = ReadSet(run_receipts=(request.key,), whole_meta=True)
-        return self._on_run(workflow_id, reads, request, lifecycle.pause)
+        return self._on_run(workflow_id, reads, request, halting.pause)
 
     def resume(self, workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Operated:
         """Let a paused run go on."""
         request = run_request("resume_run", reason, request_id)
         reads = ReadSet(run_receipts=(request.key,), open_states=(0, _ALL), whole_meta=True)
-        return self._on_run(workflow_id, reads, request, lifecycle.resume)
+        return self._on_run(workflow_id, reads, request, halting.resume)
 
     def resolve(
         self, workflow_id: str, wish: Resolve, *, reason: str | None = None, request_id: str | None = None

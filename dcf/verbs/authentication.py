@@ -25,7 +25,7 @@ from starlette.types import Scope as Connection
 from dcf.core.access.model import NOBODY, Caller, Scope, local_caller
 from dcf.errors import DcfError, InvalidArgument
 from dcf.settings.process import Settings
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.access.refusal_notes import RefusalNotes
 from dcf.values.records import record
 

@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from dcf.core.access.model import Caller
 from dcf.errors import Unauthorized
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.values.records import record
 
 Answer = TypeVar("Answer")

@@ -1,8 +1,8 @@
 """Limits for each caller: its rates, as the look-up of its key has counted them, and its concurrent calls.
 
-The rates of a key are counted in Redis, once for all servers (`store/access/keys.py`). Concurrent calls are counted in
-this process, which they protect; so are the calls that Redis could not count. The local user has no limit: who starts
-the server can also stop it.
+The rates of a key are counted in Redis, once for all servers (`store/access/api_keys.py`). Concurrent calls are counted
+in this process, which they protect; so are the calls that Redis could not count. The local user has no limit: who
+starts the server can also stop it.
 """
 
 import threading

@@ -27,6 +27,7 @@ _REFUSED: Final = {
     "rate_limited": 429,
     "internal_error": 500,
     "store_unsuitable": 500,
+    "store_too_new": 500,
     "store_unavailable": 503,
     "unknown_outcome": 503,
 }

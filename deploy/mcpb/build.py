@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 MANIFEST = Path(__file__).with_name("manifest.json")
 
-FILES = ("pyproject.toml", "README.md", "LICENSE")
+FILES = ("pyproject.toml", "README.md", "LICENSE", "NOTICE")
 DIRECTORIES = ("dcf", "agents", "generated", "schemas", "skills_src", "workflows")
 """What the wheel has too: the package, and the data that pyproject.toml puts into it."""
 

@@ -1,21 +1,29 @@
 """The same exit code means the same, whatever the command."""
 
+import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import redis
 
 from dcf import errors
 from dcf.cli import exit_codes
 from dcf.cli.front_page import HELP
+from dcf.store.connection.layout import LAYOUT
+from dcf.store.keys import table as keys
 from tests.cli.conftest import Dcf, Seed
 from tests.support.paths import ROOT
+from tests.support.redis.servers import redis_server
 from tests.support.tables import rows
 
 README = (ROOT / "README.md").read_text("utf-8")
 NOWHERE = "redis://127.0.0.1:1/0"
 PASS = '{"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true}}}'
 FAIL = '{"StartAt": "A", "States": {"A": {"Type": "Fail", "Error": "No"}}}'
+
+FUNCTIONS = "from dcf.worker import task\n\n@task('Only')\ndef only(given):\n    return given\n"
 
 
 @rows(
@@ -71,6 +79,42 @@ def test_a_command_ends_with_the_code_of_the_table(
 )
 def test_every_command_that_needs_redis_ends_with_4_without_it(dcf: Dcf, arguments: tuple[str, ...]) -> None:
     assert dcf(*arguments, REDIS_URL=NOWHERE).exit_code == exit_codes.UNAVAILABLE
+
+
+@pytest.fixture(scope="module")
+def newer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """URL of a Redis that a dcf of the future has written to."""
+    with redis_server(tmp_path_factory.mktemp("newer")) as port, redis.Redis(port=port) as client:
+        client.set(keys.LAYOUT, json.dumps({"version": LAYOUT + 1, "dcf": "9.1.0"}))
+        yield f"redis://127.0.0.1:{port}"
+        assert client.keys() == [keys.LAYOUT.encode()]
+
+
+@rows(
+    "arguments",
+    [
+        *[
+            ("ls",),
+            ("show", "x"),
+            ("doctor",),
+            ("pulse", "--once"),
+            ("keys", "list"),
+            ("keys", "create", "--any-agent"),
+        ],
+        *[("start", "pass.json"), ("run", "pass.json"), ("worker", "functions.py", "--agent-id", "me", "--direct")],
+        *[("serve",), ("serve", "--transport", "http", "--port", "0", "--auth", "off"), ("web",)],
+    ],
+    ids=" ".join,
+)
+def test_every_process_refuses_the_redis_of_a_newer_dcf(
+    dcf: Dcf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, newer: str, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pass.json").write_text(PASS)
+    (tmp_path / "functions.py").write_text(FUNCTIONS)
+    result = dcf(*arguments, REDIS_URL=newer)
+    assert result.exit_code == exit_codes.UNAVAILABLE, result.output
+    assert "store_too_new: Use dcf 9.1.0 or newer with this Redis" in " ".join(result.output.split())
 
 
 def test_every_code_of_the_table_is_in_the_help_and_in_the_readme() -> None:

@@ -27,9 +27,16 @@ def dockerfile() -> list[tuple[str, str]]:
     return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in lines)]
 
 
+def last_stage() -> list[tuple[str, str]]:
+    """The instructions that make the image; earlier stages leave only what it copies."""
+    instructions = dockerfile()
+    begins = max(place for place, (word, _) in enumerate(instructions) if word == "FROM")
+    return instructions[begins:]
+
+
 def image_environment() -> dict[str, str]:
     """What the Dockerfile sets in the image."""
-    pairs = (word.partition("=") for name, rest in dockerfile() if name == "ENV" for word in shlex.split(rest))
+    pairs = (word.partition("=") for name, rest in last_stage() if name == "ENV" for word in shlex.split(rest))
     return {name: value for name, _, value in pairs}
 
 

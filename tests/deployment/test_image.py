@@ -21,7 +21,19 @@ def said(word: str) -> list[str]:
 
 def test_the_image_is_built_on_the_oldest_python_that_dcf_supports() -> None:
     oldest = PROJECT["requires-python"].removeprefix(">=")
-    assert [base.partition(" ")[0] for base in said("FROM")] == [f"python:{oldest}-slim"] * 2
+    assert [base.partition("@")[0] for base in said("FROM")] == [f"python:{oldest}-slim"] * 2
+    assert len({base.partition(" ")[0] for base in said("FROM")}) == 1, "what is built runs on what it was built on"
+
+
+def test_only_packages_of_the_lock_get_into_the_image() -> None:
+    built = " && ".join(said("RUN")).split(" && ")
+    installs = [line for line in built if " install " in line or " wheel " in line]
+    assert len(installs) == 4
+    locked = [line for line in installs if "--require-hashes" in line and "requirements/" in line]
+    alone = [
+        line for line in installs if "--no-deps" in line and ("--no-index" in line or "--no-build-isolation" in line)
+    ]
+    assert sorted([*locked, *alone]) == sorted(installs)
 
 
 def test_the_image_runs_as_a_user_with_a_number_and_no_rights() -> None:

@@ -6,7 +6,7 @@ from dcf.telemetry.ids import root_span_id_of, span_id_of, traceparent
 from dcf.telemetry.spans import RunSpan, SpanOutcome, spans_of
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
-from tests.runs.test_outside import conclude, waits
+from tests.runs.test_concluding import conclude, waits
 from tests.support.ahead import let_pass
 from tests.support.workflows.machines import chain, workflow
 from tests.support.workflows.scopes import parallel, retrying, task

@@ -33,8 +33,8 @@ from dcf.features.journal import model as journal
 from dcf.features.journal import query as journal_query
 from dcf.features.projects import model as projects
 from dcf.features.questions import model as talk
-from dcf.features.schedules import cron as ticks
 from dcf.features.schedules import model as schedules
+from dcf.features.schedules import timing
 from dcf.features.search import operations as run_searching
 from dcf.features.search import ranking as searching
 from dcf.features.usage import operations as run_usage
@@ -57,6 +57,7 @@ from tests.core.definitions import test_briefs as test_core_briefs
 from tests.core.text import test_query as test_text_query
 from tests.features.agent_context import test_verbs as test_context_tool
 from tests.features.artifacts import test_verbs as test_artifacts
+from tests.features.catalogue import test_operations as test_definitions
 from tests.features.catalogue import test_verbs as test_catalogue_tools
 from tests.features.children import test_operations as test_children
 from tests.features.diagnosis import test_reads as test_diagnosis_reads
@@ -70,8 +71,8 @@ from tests.features.journal import test_operations as test_journal
 from tests.features.journal import test_verbs as test_journal_tools
 from tests.features.projects import test_verbs as test_projects
 from tests.features.questions import test_operations as test_talk
-from tests.features.schedules import test_cron_rules as test_ticks
 from tests.features.schedules import test_rules as test_scheduling
+from tests.features.schedules import test_timing
 from tests.features.schedules import test_verbs as test_schedule_tools
 from tests.features.search import test_verbs as test_search_tool
 from tests.features.usage import test_operations as test_usage
@@ -246,7 +247,7 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "findings": (knowledge.MOST_FINDINGS, test_knowledge.test_no_more_findings_are_kept_than_there_may_be),
     "definitions in the catalogue, and older versions of them": (
         catalogue_definitions.MOST_DEFINITIONS,
-        test_knowledge.test_no_more_definitions_are_kept_than_there_may_be,
+        test_definitions.test_no_more_definitions_are_kept_than_there_may_be,
     ),
     "versions of one definition whose content is kept": (
         catalogue_definitions.MOST_VERSIONS,
@@ -301,15 +302,15 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         test_artifacts.test_a_key_holds_no_more_bytes_of_artifacts_than_its_quota,
     ),
     "seconds between two ticks of a schedule, at least": (
-        ticks.LEAST_EVERY_S,
-        test_ticks.test_a_schedule_ticks_every_ten_seconds_at_most,
+        timing.LEAST_EVERY_S,
+        test_timing.test_a_schedule_ticks_every_ten_seconds_at_most,
     ),
     "the input that a schedule gives its runs": (
         schedules.MOST_INPUT,
         test_schedule_tools.test_the_input_of_a_schedule_has_64_kib_at_most,
     ),
     "ticks of a schedule that are caught up, and starts that wait": (
-        ticks.MOST_TICKS,
+        timing.MOST_TICKS,
         test_scheduling.test_a_hundred_starts_wait_at_most_and_the_others_are_noted,
     ),
     "ticks that the history of a schedule tells of": (

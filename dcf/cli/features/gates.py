@@ -16,7 +16,7 @@ from dcf.cli.text import clean, json_text
 
 if TYPE_CHECKING:
     from dcf.core.documents.operations import RunAnswer
-    from dcf.features.gates.judging import GateCase
+    from dcf.features.gates.consequences import GateCase
     from dcf.features.gates.model import Judged
     from dcf.values.json_text import Json
 
@@ -155,7 +155,7 @@ def _judged(
 
 
 def _rows(run: str, case: "GateCase") -> "list[dict[str, Json]]":
-    from dcf.features.gates.judging import rows_of
+    from dcf.features.gates.consequences import rows_of
 
     return rows_of(run, case, whole=True)
 

@@ -4,16 +4,15 @@ What a crash costs is the health report's finding, so that the line, `dcf doctor
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from dcf.features.health.findings import Topic
 from dcf.store.embedded.sources import origin_of
+from dcf.store.forms.form import FORM_TITLES
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
     from dcf.features.health.operations import HealthReport
-
-_FORMS: Final = {"json": "RedisJSON", "text": "text"}
 
 
 def server_line(found: "Application", report: "HealthReport") -> str:
@@ -24,6 +23,5 @@ def server_line(found: "Application", report: "HealthReport") -> str:
         program = "" if facts.executable is None else f" ({origin_of(Path(facts.executable))})"
         origin = f"started by dcf{program}, data in {found.settings.data_dir}"
     survival = [finding.sentence for finding in report.findings if finding.topic is Topic.DURABILITY]
-    return " ".join(
-        [f"{facts.product} {facts.version} {origin}; documents as {_FORMS[facts.documents]}.", *survival[:1]]
-    )
+    kept = f"{facts.product} {facts.version} {origin}; documents as {FORM_TITLES[facts.documents]}."
+    return " ".join([kept, *survival[:1]])

@@ -18,8 +18,8 @@ from dcf.values.json_text import Json
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dcf.cli.processes.job import Job
     from dcf.cli.running.live_progress import LiveProgress
+    from dcf.cli.running.run_request import Job
     from dcf.core.definitions.model import Definition
 
 
@@ -88,7 +88,7 @@ def run(
         files = (workflow, run_input, workers, agents)
         job = _job(*files, assign or [], run_id, timeout, lease_ttl, copies, concurrency, direct=direct)
         run_id = job.run_id
-        from dcf.cli.processes.pipeline import execute
+        from dcf.cli.running.execution import execute
         from dcf.cli.running.live_progress import LiveProgress
 
         with LiveProgress(quiet=as_json) as show:
@@ -140,7 +140,7 @@ def _job(
     """Read the files and check everything that can be checked before a process is started."""
     from dcf.cli.documents import read_definition_of, read_given
     from dcf.cli.processes import functions
-    from dcf.cli.processes.job import MOST_AT_ONCE, Job, new_run_id, read_assignments
+    from dcf.cli.running.run_request import MOST_AT_ONCE, Job, new_run_id, read_assignments
     from dcf.values.identifiers import check_id
 
     definition = read_definition_of(workflow)
@@ -169,7 +169,7 @@ def _job(
 def _hosted(agents: Path | None, definition: "Definition") -> dict[str, list[str]]:
     if agents is None:
         return {}
-    from dcf.cli.processes.job import hosted_tasks
+    from dcf.cli.running.run_request import hosted_tasks
     from dcf.hosting.agents_file import read_agents_file
 
     return hosted_tasks(read_agents_file(agents), definition)

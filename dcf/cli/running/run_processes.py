@@ -17,8 +17,8 @@ from dataclasses import field
 from typing import Final
 
 from dcf.cli.child_processes import ChildProcesses
-from dcf.cli.processes.job import Job
 from dcf.cli.processes.planner import PATIENCE_S, Planner, RunPlace, once_possible
+from dcf.cli.running.run_request import Job
 from dcf.core.access.model import Scope
 from dcf.errors import DcfError
 from dcf.values.records import record

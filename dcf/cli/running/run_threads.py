@@ -13,8 +13,8 @@ from typing import Self
 
 from dcf.cli.child_processes import MOST_DEATHS, ProcessFailed
 from dcf.cli.processes.functions import load_functions
-from dcf.cli.processes.job import Job
 from dcf.cli.processes.planner import PATIENCE_S, Nobody, Planner, RunPlace
+from dcf.cli.running.run_request import Job
 from dcf.cli.text import clean
 from dcf.errors import DcfError
 from dcf.worker import Worker

@@ -25,7 +25,7 @@ from dcf.core.leasing.claim import claim_ready, look_for
 from dcf.core.leasing.first_terms import signed
 from dcf.core.leasing.lease import Release, cleared, forgotten_claim, release
 from dcf.features.gates.submitting import through_gates, unless_judged
-from dcf.features.growing import progress as unit_progress
+from dcf.features.growing import progress
 from dcf.features.usage.charging import decide_charged
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
@@ -143,7 +143,7 @@ def _end_by_itself(
     visits = visits_to_leave(snapshot, state)
     clock = clock_of(now, epoch, snapshot.signals)
     if definition.units is not None and failure is not None:
-        advance = unit_progress.failed(state, *failure)
+        advance = progress.failed(state, *failure)
     elif failure is None:
         advance = engine.wake(definition.machine, state, visits, context, clock)
     else:
@@ -157,7 +157,7 @@ def _end_by_itself(
     step.writes.receipts.update(receipts.lost(state, doc, now))
     more = take(step, snapshot, state, advance, definition, context)
     if more is None and definition.units is not None:
-        more = unit_progress.follow(step, snapshot, definition.units, state)
+        more = progress.follow(step, snapshot, definition.units, state)
     if more is not None:
         return Decision(answer=more)
     step.writes.notices.extend([*stop_children({state: doc}), *lost_notices(state, doc.lease, "timed_out")])
@@ -184,7 +184,7 @@ def _settle(
             step.writes.outputs[state] = request.output
         more = take(step, snapshot, state, advance, definition, context, claimant)
         if more is None and definition.units is not None:
-            more = unit_progress.follow(step, snapshot, definition.units, state, claimant)
+            more = progress.follow(step, snapshot, definition.units, state, claimant)
         if more is not None:
             return Decision(answer=more)
     claims = step.claims() if step.claimed else ()
@@ -207,7 +207,7 @@ def _settle(
 def _unfit(snapshot: Snapshot, request: Update, definition: Definition) -> Refusal | None:
     """Refuse an end that what is known of the state does not allow."""
     if definition.units is not None and request.status is Status.SUCCEEDED:
-        refusal = unit_progress.unless_children(snapshot.growth, request.state)
+        refusal = progress.unless_children(snapshot.growth, request.state)
         if refusal is not None:
             return refusal
     return _output_refusal(snapshot, request, definition) if definition.output_schemas else None
@@ -229,11 +229,7 @@ def _advance(
     result = request.output if request.has_output else snapshot.outputs.get(state)
     if definition.units is not None:
         is_well = request.status is Status.SUCCEEDED
-        return (
-            unit_progress.succeeded(state, result)
-            if is_well
-            else unit_progress.failed(state, request.error, request.cause)
-        )
+        return progress.succeeded(state, result) if is_well else progress.failed(state, request.error, request.cause)
     visits = visits_to_leave(snapshot, state)
     if request.status is Status.SUCCEEDED:
         return engine.complete(definition.machine, state, visits, result, context, clock)

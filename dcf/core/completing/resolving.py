@@ -8,8 +8,8 @@ from typing import Final
 
 from dcf.asl.state_paths import name_of
 from dcf.core.completing.ending import End, How, end, is_task, told_of
-from dcf.core.completing.outside_refusals import waits_outside
 from dcf.core.completing.transition import Transition
+from dcf.core.completing.waiting_refusals import waits_outside
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.outputs import TO_OPERATOR, output_refusal
 from dcf.core.documents import refusals
@@ -20,7 +20,7 @@ from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, on
 from dcf.core.leasing.lease import Release, release
 from dcf.core.listing.runs import reassigned
 from dcf.errors import InvalidArgument
-from dcf.features.growing import progress as unit_progress
+from dcf.features.growing import progress
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
@@ -138,7 +138,7 @@ def _why_not(snapshot: Snapshot, wish: Resolve, definition: Definition) -> Refus
     if definition.units is not None:
         refusal = _why_not_unit(wish, doc)
         is_well = wish.how in ("output", "skip")
-        return refusal or (unit_progress.unless_children(snapshot.growth, wish.state) if is_well else None)
+        return refusal or (progress.unless_children(snapshot.growth, wish.state) if is_well else None)
     if doc.status.is_terminal:
         return refusals.state_terminal(wish.state, doc)
     if not doc.is_ready:
@@ -151,7 +151,7 @@ def _why_not(snapshot: Snapshot, wish: Resolve, definition: Definition) -> Refus
 
 def _why_not_unit(wish: Resolve, doc: StateDoc) -> Refusal | None:
     """Return why a unit of a run that grows cannot be ended: one that failed, or that is not ready, can be."""
-    if doc.kind == unit_progress.GROUP:
+    if doc.kind == progress.GROUP:
         return refusals.is_a_scope(wish.state, doc)
     if doc.waits_outside and wish.agents:
         return waits_outside(wish.state, doc)

@@ -41,7 +41,7 @@ from dcf.core.documents.model import Lease, Meta, RunStatus, ScopeBounds, StateD
 from dcf.core.documents.notices import NoticeKind, ready_after, tell_parent
 from dcf.core.leasing.attention import JOIN_DELAY, NEVER, REMINDER_DELAY
 from dcf.core.leasing.lease import acquired_event, granted
-from dcf.core.lifecycle.time_limits import NOT_PAUSED
+from dcf.core.lifecycle.growing_timeouts import NOT_PAUSED
 from dcf.features.external.model import Signals
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND, to_text

@@ -9,7 +9,7 @@ Redis Cluster the other run may be on another node, which can lose it alone (doc
 from collections.abc import Callable
 from typing import TypeVar
 
-from dcf.core.completing.outside_refusals import run_moved
+from dcf.core.completing.waiting_refusals import run_moved
 from dcf.core.documents.decision import Decision, OtherRun, ReadSet, Snapshot
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal

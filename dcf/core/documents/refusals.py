@@ -23,7 +23,7 @@
     start_overdue        start_overdue                 the time in which a process might start the run is over
 
 They are in one place so that codes stay stable and texts consistent; those about what waits for something outside of
-dcf are in `outside_refusals`, those of a paused or blocked run in `halt_refusals`.
+dcf are in `waiting_refusals`, those of a paused or blocked run in `halt_refusals`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -4,7 +4,7 @@ Pure: (snapshot, request) to Decision. The token in a request is drawn by the ca
 request id, so the same call may be repeated until its outcome is known (reliability notes, section 1).
 """
 
-from dcf.core.completing.outside_refusals import waits_outside
+from dcf.core.completing.waiting_refusals import waits_outside
 from dcf.core.definitions.scopes import entry_epoch_of
 from dcf.core.documents import receipts, refusals
 from dcf.core.documents.answers import Leased, Released

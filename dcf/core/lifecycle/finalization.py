@@ -17,7 +17,7 @@ from dcf.core.leasing.blockers import read_blockers
 from dcf.core.leasing.halt_refusals import issues_open, states_open
 from dcf.core.leasing.lease import forgotten_claim
 from dcf.core.lifecycle.dismissals import NONE_TO_DELETE, UNCOUNTED
-from dcf.core.lifecycle.time_limits import NOT_PAUSED
+from dcf.core.lifecycle.growing_timeouts import NOT_PAUSED
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace

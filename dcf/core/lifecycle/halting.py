@@ -15,7 +15,7 @@ from dcf.core.documents.notices import NoticeKind, tell_parent
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.documents.refusals import run_over
 from dcf.core.leasing.halting import announce_ready
-from dcf.core.lifecycle.time_limits import NOT_PAUSED, paused, resumed
+from dcf.core.lifecycle.growing_timeouts import NOT_PAUSED, paused, resumed
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.records import replace

@@ -19,9 +19,9 @@ from dcf.core.documents.notices import stop_children
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.documents.refusals import cannot_retry
 from dcf.core.leasing.attention import JOIN_DELAY
+from dcf.core.lifecycle.growing_timeouts import NOT_PAUSED
 from dcf.core.lifecycle.kickoff import deadline
 from dcf.core.lifecycle.reopening import Plan
-from dcf.core.lifecycle.time_limits import NOT_PAUSED
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace

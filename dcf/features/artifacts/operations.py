@@ -15,8 +15,7 @@ from typing import TypeAlias
 
 from dcf.core.listing.cursors import read_time_and_id
 from dcf.errors import DcfError, StoreUnavailable, UnknownRun
-from dcf.features.artifacts import model as decide
-from dcf.features.artifacts import refusals
+from dcf.features.artifacts import refusals, rules
 from dcf.features.artifacts.model import (
     Artifact,
     ArtifactChange,
@@ -186,7 +185,7 @@ class Artifacts:
     def _drop(self, stale: StaleUpload) -> int:
         """Drop an upload, if nobody goes on with it, and delete its bytes unless an artifact was made of them."""
         run, name = stale.workflow_id, stale.artifact_id
-        answer = self._store.transact(run, name, partial(decide.drop, upload_id=stale.upload_id))
+        answer = self._store.transact(run, name, partial(rules.drop, upload_id=stale.upload_id))
         found = None if answer is None else self._store.read(run, name)
         if found is not None and isinstance(answer, ArtifactStands):
             prefix, artifact = found
@@ -200,19 +199,19 @@ class Artifacts:
     def _put_whole(self, given: PartGiven, wish: ArtifactPut) -> ArtifactStands | Refusal:
         content = (content_name(wish.artifact_id, wish.drawn, wish.part.number), given.data)
         if wish.part.where is Where.REDIS:
-            return self._counted(given, wish, partial(decide.whole, wish=wish, limits=self.limits), content)
-        seen = self._look(given, wish, partial(decide.whole, wish=wish, limits=self.limits))
+            return self._counted(given, wish, partial(rules.whole, wish=wish, limits=self.limits), content)
+        seen = self._look(given, wish, partial(rules.whole, wish=wish, limits=self.limits))
         if isinstance(seen, ArtifactStands | Refusal):
             return seen
         name = f"{seen}/{blob_name(wish.artifact_id, wish.drawn, wish.part)}"
         self._write(seen, name, given.data)
-        answer = self._counted(given, wish, partial(decide.whole, wish=wish, limits=self.limits), None)
+        answer = self._counted(given, wish, partial(rules.whole, wish=wish, limits=self.limits), None)
         if isinstance(answer, Refusal) or answer.existed:
             self._discard(f"{seen}/{wish.artifact_id}/{wish.drawn}")
         return answer
 
     def _put_part(self, given: PartGiven, wish: ArtifactPut) -> ArtifactStands | Refusal:
-        begun = self._on(given, wish, partial(decide.begin, wish=wish, limits=self.limits))
+        begun = self._on(given, wish, partial(rules.begin, wish=wish, limits=self.limits))
         if isinstance(begun, Refusal) or begun.artifact is not None or begun.upload is None:
             return begun
         upload = begun.upload
@@ -226,7 +225,7 @@ class Artifacts:
         )
 
     def _add(self, given: PartGiven, wish: ArtifactPut, upload_id: str) -> ArtifactStands | Refusal:
-        add = partial(decide.add_part, wish=wish, limits=self.limits, upload_id=upload_id)
+        add = partial(rules.add_part, wish=wish, limits=self.limits, upload_id=upload_id)
         if wish.part.where is Where.REDIS:
             name = content_name(wish.artifact_id, upload_id, wish.part.number)
             return self._counted(given, wish, add, (name, given.data))
@@ -245,7 +244,7 @@ class Artifacts:
             if data is None:
                 return refusals.damaged(given.artifact_id)
             whole.update(data)
-        made = partial(decide.finish, upload_id=upload.upload_id, sha256=whole.hexdigest(), expected=given.whole)
+        made = partial(rules.finish, upload_id=upload.upload_id, sha256=whole.hexdigest(), expected=given.whole)
         answer = self._store.transact(given.workflow_id, given.artifact_id, made)
         if answer is None:
             raise UnknownRun(given.workflow_id)

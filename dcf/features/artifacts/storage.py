@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dcf.core.documents.codec import read_meta, read_state
 from dcf.errors import StoreUnavailable
-from dcf.features.artifacts import quota_storage as artifact_quotas
+from dcf.features.artifacts import quota_storage
 from dcf.features.artifacts.documents import read_artifact, read_upload, write_artifact, write_upload
 from dcf.features.artifacts.keys import BLOBS, UPLOADS, upload_entry
 from dcf.features.artifacts.model import (
@@ -229,7 +229,7 @@ class ArtifactStore:
     def reserve(self, prefix: str, wish: ArtifactPut) -> Refusal | None:
         """Count the bytes of a put for the caller's key, or refuse them; nothing where there are no quotas."""
         account = current_account()
-        return None if account is None else artifact_quotas.reserve(self._connections, prefix, wish, account)
+        return None if account is None else quota_storage.reserve(self._connections, prefix, wish, account)
 
     def give_back(self, prefix: str, wish: ArtifactPut) -> None:
         """Release the bytes of a put that stored no artifact. If that fails, a later put of the key releases them."""
@@ -237,7 +237,7 @@ class ArtifactStore:
         if account is None:
             return
         try:
-            artifact_quotas.give_back(self._connections, prefix, wish, account)
+            quota_storage.give_back(self._connections, prefix, wish, account)
         except StoreUnavailable as error:
             _log.debug("quota: %s", error.message)
 

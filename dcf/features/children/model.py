@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dcf.asl.limits import bounded
-from dcf.core.completing.outside import Conclusion, why_not
+from dcf.core.completing.conclusion import Conclusion, why_not
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents.decision import Decision, Event, OtherRun, ReadSet, Snapshot, WriteSet

@@ -15,8 +15,8 @@ from dcf.asl.resources import FOR_CALLBACK
 from dcf.asl.state_paths import name_of
 from dcf.core.access.model import LOCAL
 from dcf.core.access.quotas import Account
-from dcf.core.completing.outside import Conclusion, why_not
-from dcf.core.completing.outside_refusals import run_moved
+from dcf.core.completing.conclusion import Conclusion, why_not
+from dcf.core.completing.waiting_refusals import run_moved
 from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents.decision import More, ReadSet, Snapshot
 from dcf.core.documents.model import RunStatus
@@ -28,9 +28,9 @@ from dcf.core.lifecycle.starting import Start
 from dcf.errors import InvalidArgument, InvalidDefinition, NotFound, StateError, UnknownDefinition, UnknownState
 from dcf.features.children import model as children
 from dcf.features.children.request import read_child_input
+from dcf.runs.concluding import Outside
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.lifecycle import Lifecycle
-from dcf.runs.outside import Outside
 from dcf.runs.starting import Starting
 from dcf.store.access.authors import authored_by
 from dcf.store.events.outbox import NOTHING_TOLD, Outbox, OutboxEntry

@@ -1,6 +1,6 @@
 """The operations on single JSON documents: which keys may be read or changed, by whom, and what a change answers.
 
-Documents of runs can be read and, within the rules of `core/run_edits`, corrected; every correction is an event of the
+Documents of runs can be read and, within the rules of `rules`, corrected; every correction is an event of the
 run. Keys of dcf's own indexes are never touched, whatever the settings say. Sends no Redis command itself.
 """
 
@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from dcf.core.documents import codec
 from dcf.core.documents.decision import Event
 from dcf.errors import Forbidden, InvalidArgument, UnknownRun
-from dcf.features.documents import rules as run_edits
+from dcf.features.documents import rules
 from dcf.features.documents.rules import Circumstances, Hand
 from dcf.features.documents.storage import EditedDocument, EditOutcome, Edits, Found
 from dcf.runs.control_plane import ControlPlane
@@ -83,7 +83,7 @@ class JsonDocuments:
         document = self._edits.read(key)
         if document is MISSING:
             return _no_key(key)
-        return document if of is None else run_edits.visible(of.kind, document)
+        return document if of is None else rules.visible(of.kind, document)
 
     def create(self, wish: Wish, document: Json, *, overwrite: bool) -> Changed | Refusal:
         """Create a document. Of several concurrent callers only one creates it."""
@@ -119,7 +119,7 @@ class JsonDocuments:
                 return EditOutcome(answer=told)
             if found.document is MISSING:
                 return EditOutcome(answer=_no_key(wish.key))
-            before = found.document if of is None else run_edits.visible(of.kind, found.document)
+            before = found.document if of is None else rules.visible(of.kind, found.document)
             edited = operate(before) if of is not None or not _deletes(wish) else Edited(document=MISSING, at=())
             if isinstance(edited, Refusal):
                 return EditOutcome(answer=edited)
@@ -132,7 +132,7 @@ class JsonDocuments:
     def _outcome_in_run(
         self, wish: Wish, found: Found, edited: Edited, before: Json, around: Circumstances
     ) -> EditOutcome[Changed | Refusal]:
-        refusal = run_edits.judge(before, edited.document, wish.hand, around)
+        refusal = rules.judge(before, edited.document, wish.hand, around)
         if refusal is not None:
             if refusal.code == "forbidden":
                 raise Forbidden(refusal.message, refusal.hint)
@@ -144,7 +144,7 @@ class JsonDocuments:
     ) -> EditOutcome[Changed | Refusal]:
         """Return the answer, and what to write if anything changed; `edited` is the document as its readers see it."""
         kind = None if around is None else around.kind
-        before = found.document if kind is None else run_edits.visible(kind, found.document)
+        before = found.document if kind is None else rules.visible(kind, found.document)
         is_gone = edited.document is MISSING
         was_changed = is_gone or before is MISSING or dump(before) != dump(edited.document)
         value = MISSING if is_gone else find(edited.document, edited.at)
@@ -155,12 +155,12 @@ class JsonDocuments:
         if refusal is not None:
             return EditOutcome(answer=refusal)
         written = EditedDocument(
-            document=edited.document if kind is None else run_edits.restored(kind, found.document, edited.document),
+            document=edited.document if kind is None else rules.restored(kind, found.document, edited.document),
             receipt=_receipt(wish, answer),
             life_s=_LOOP_S if wish.request_id is None else _REMEMBERED_S,
             keep_s=wish.keep_s,
             event=None if kind is None else _event(wish),
-            look_now=around is not None and run_edits.look_now(before, edited.document, around),
+            look_now=around is not None and rules.look_now(before, edited.document, around),
         )
         return EditOutcome(answer=answer, written=written)
 
@@ -211,7 +211,7 @@ def _repetition(wish: Wish, found: Found) -> Changed | Refusal | None:
         hint = "Draw a new request_id for every new request; the same one only repeats a call."
         return _refusal("conflict", "This request_id was used for another change of the document.", hint)
     of = document_of(wish.key)
-    document = found.document if of is None else run_edits.visible(of.kind, found.document)
+    document = found.document if of is None else rules.visible(of.kind, found.document)
     at = tuple(found.receipt["at"])
     value = found.receipt["value"] if "value" in found.receipt else find(document, at)
     return Changed(key=wish.key, at=at, value=value, document=document, was_changed=True, repeated=True)

@@ -20,7 +20,7 @@ from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.connection.documents import micros
 from dcf.store.forms.form import DocumentForm
-from dcf.store.keys import companions as companion_keys
+from dcf.store.keys import companions
 from dcf.store.keys.documents import RunDocument, document_of
 from dcf.store.keys.parts import encode_state
 from dcf.store.lists.shards import shard_of
@@ -122,7 +122,7 @@ class Edits:
             form=self._connections.form,
             shards=self._connections.shards,
             key=key,
-            receipt=companion_keys.edit(key, request),
+            receipt=companions.edit(key, request),
             of=document_of(key),
         )
         replies = exchange(connection, subject.opening())
@@ -202,7 +202,7 @@ class _Subject:
     @property
     def barrier(self) -> str:
         """Return the key of the small write that waits for replicas."""
-        return companion_keys.barrier(self.key) if self.of is None else self.of.run.barrier
+        return companions.barrier(self.key) if self.of is None else self.of.run.barrier
 
     def opening(self) -> list[Command]:
         """Return the commands that watch and read. The replies always come in this order."""
@@ -220,7 +220,7 @@ class _Subject:
         """Return the command that asks whether a tool has written what is at the key, where its type does not tell."""
         if self.of is not None or self.form.has_type:
             return []
-        return [("HGET", companion_keys.register(self.key, self.shards), self.key)]
+        return [("HGET", companions.register(self.key, self.shards), self.key)]
 
     def _state_key(self) -> list[str]:
         if self.of is None or self.of.state is None:

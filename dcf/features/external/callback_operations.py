@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from dcf.core.completing.outside_refusals import task_token_unknown
+from dcf.core.completing.waiting_refusals import task_token_unknown
 from dcf.core.definitions import needs
 from dcf.core.definitions.scopes import with_scopes
 from dcf.core.documents.decision import Decision, ReadSet, Snapshot

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Final
 
 from dcf.asl.surroundings import RunContext
-from dcf.core.completing.outside import Conclusion, ended
-from dcf.core.completing.outside_refusals import task_token_outdated, task_token_unknown, task_token_used
+from dcf.core.completing.conclusion import Conclusion, ended
+from dcf.core.completing.waiting_refusals import task_token_outdated, task_token_unknown, task_token_used
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.outputs import TO_CALLBACK, output_refusal
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet

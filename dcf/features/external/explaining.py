@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from dcf.core.completing.outside_refusals import AWAITED
+from dcf.core.completing.waiting_refusals import AWAITED
 from dcf.core.documents.model import StateDoc
 from dcf.features.children.model import child_id
 from dcf.features.diagnosis import remedies

@@ -10,8 +10,8 @@ from typing import Final
 
 from dcf.asl.machine import Machine, Task, every_state
 from dcf.asl.surroundings import KeptSignal
-from dcf.core.completing.outside import Conclusion, concluded, why_not
-from dcf.core.completing.outside_refusals import no_such_signal, signals_full, states_moved, too_large_signal
+from dcf.core.completing.conclusion import Conclusion, concluded, why_not
+from dcf.core.completing.waiting_refusals import no_such_signal, signals_full, states_moved, too_large_signal
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus, StateDoc

@@ -11,7 +11,7 @@ from typing import Final
 from dcf.core.text.entries import TextSearch
 from dcf.core.text.query import read_query
 from dcf.errors import Conflict, UnknownFinding
-from dcf.features.findings import changing as knowing
+from dcf.features.findings import changing
 from dcf.features.findings.changing import FindingFilters, FindingWish, NewFinding
 from dcf.features.findings.model import MOST_FINDINGS, LastingFinding, as_entry, read_finding
 from dcf.features.findings.refusals import finding_exists, superseded_by_itself, superseding_unknown, too_many_findings
@@ -63,7 +63,7 @@ class Knowledge:
 
     def add(self, wish: NewFinding) -> FindingKept | Refusal:
         """Keep a finding. The same one, or another with the same key, is found and not kept twice."""
-        made = knowing.new_finding(wish, self._index.now())
+        made = changing.new_finding(wish, self._index.now())
         outcome = self._index.put(as_entry(made, 1))
         if isinstance(outcome, Full):
             return too_many_findings(outcome.most)
@@ -90,7 +90,7 @@ class Knowledge:
             stored, now = self._index.get(finding_id)
             there = _finding(finding_id, stored)
             may(there)
-            made = knowing.changed(there, wish, now)
+            made = changing.changed(there, wish, now)
             if isinstance(made, Refusal):
                 return made
             if made == there or stored is None:

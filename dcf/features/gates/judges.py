@@ -1,8 +1,8 @@
 """Checks that a caller may give a verdict on an output: reviewers, persons, a helper; never its author. Pure."""
 
 from dcf.features.gates import refusals
+from dcf.features.gates.consequences import GateCase
 from dcf.features.gates.gate import Gate
-from dcf.features.gates.judging import GateCase
 from dcf.features.gates.model import PASSES, GateVerdict, OpenGate
 from dcf.values.records import record
 from dcf.values.refusal import Refusal

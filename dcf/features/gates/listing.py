@@ -3,7 +3,7 @@
 from typing import Final
 
 from dcf.core.listing.cursors import unknown_cursor
-from dcf.features.gates.judging import GateCase
+from dcf.features.gates.consequences import GateCase
 from dcf.values.records import record
 
 ANY: Final = "any"

@@ -15,7 +15,7 @@ from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.documents.refusals import unless_full
 from dcf.errors import UnknownRun
 from dcf.features.gates import overriding, verdicts
-from dcf.features.gates.judging import GateCase
+from dcf.features.gates.consequences import GateCase
 from dcf.features.gates.listing import GatePage, GatePlace, GateQuery
 from dcf.features.gates.model import NO_GATES
 from dcf.features.gates.overriding import Override

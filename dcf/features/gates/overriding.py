@@ -13,8 +13,8 @@ from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import LONGEST_REASON, RunAnswer, RunDecision, RunRequest, once
 from dcf.core.documents.refusals import run_over, state_terminal
 from dcf.errors import InvalidArgument
-from dcf.features.gates import refusals as gate_refusals
-from dcf.features.gates.judging import GateCase
+from dcf.features.gates import refusals
+from dcf.features.gates.consequences import GateCase
 from dcf.features.gates.submitting import case_of, content_sha256
 from dcf.features.gates.verdicts import after_pass
 from dcf.values.instants import to_text
@@ -83,11 +83,11 @@ def _names(case: GateCase, wish: Override) -> tuple[str, ...] | Refusal:
     output, every = case.kept, [gate.name for gate in case.gates]
     if wish.gate is not None:
         if wish.gate not in every:
-            return gate_refusals.no_such_gate(wish.state, wish.gate, every)
+            return refusals.no_such_gate(wish.state, wish.gate, every)
         return _why_not_by(case, wish, (wish.gate,)) or (wish.gate,)
     left = tuple(name for name in every if name not in output.waived and not output.passed(name, output.sha256))
     if not left:
-        return gate_refusals.not_judged(wish.state, ", ".join(every) or "any", case.doc)
+        return refusals.not_judged(wish.state, ", ".join(every) or "any", case.doc)
     return _why_not_by(case, wish, left) or left
 
 
@@ -96,7 +96,7 @@ def _why_not_by(case: GateCase, wish: Override, names: tuple[str, ...]) -> Refus
     output = case.kept
     is_author = wish.by in {output.author, case.doc.lease.owner_agent_id} or wish.caller == (output.author_key or "")
     closed = [gate.name for gate in case.gates if gate.name in names and not gate.author_may_override]
-    return gate_refusals.author_may_not_override(closed[0], wish.by) if is_author and closed else None
+    return refusals.author_may_not_override(closed[0], wish.by) if is_author and closed else None
 
 
 def _left(case: GateCase, names: tuple[str, ...]) -> GateCase:

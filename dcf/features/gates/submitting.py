@@ -18,8 +18,7 @@ from dcf.core.documents.model import Status
 from dcf.core.documents.receipts import token_key
 from dcf.core.leasing.first_terms import signed
 from dcf.features.gates import refusals
-from dcf.features.gates.gate import GATE_FAILED, Gate
-from dcf.features.gates.judging import (
+from dcf.features.gates.consequences import (
     GateCase,
     asked_people,
     begun_again,
@@ -31,6 +30,7 @@ from dcf.features.gates.judging import (
     opened,
     sent_back,
 )
+from dcf.features.gates.gate import GATE_FAILED, Gate
 from dcf.features.gates.model import FAILS, MOST_SUBMISSIONS, NO_GATES, PASSES, GateRecord, GateVerdict, Judged
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json

@@ -9,9 +9,9 @@ from dcf.application.application import Application
 from dcf.core.access.model import KEY_CALLER, Scope
 from dcf.core.documents.operations import LONGEST_REASON
 from dcf.errors import Forbidden, InvalidArgument
+from dcf.features.gates.consequences import rows_of
 from dcf.features.gates.gate import Gate
 from dcf.features.gates.judges import Judge
-from dcf.features.gates.judging import rows_of
 from dcf.features.gates.listing import GatePage, GateQuery, read_gate_place
 from dcf.features.gates.model import Judged
 from dcf.features.gates.overriding import Override

@@ -1,4 +1,4 @@
-"""Verdicts on submitted outputs: who may give them, what they must say, and what they lead to. Pure.
+"""Verdicts on submitted outputs, and those that are overdue: who may give them, and what they lead to. Pure.
 
 The verdict that lets the last gate pass completes the state in the same transaction, whether its worker still lives or
 not. A verdict is about one content, by its hash; what it says as a whole is worked out from its criteria, or from the
@@ -19,9 +19,7 @@ from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, on
 from dcf.core.documents.refusals import run_over, state_terminal
 from dcf.errors import InvalidArgument
 from dcf.features.gates import refusals
-from dcf.features.gates.gate import GATE_FAILED, Gate
-from dcf.features.gates.judges import Judge, runs_own, why_not_attested, why_not_by
-from dcf.features.gates.judging import (
+from dcf.features.gates.consequences import (
     GateCase,
     asked_people,
     asking,
@@ -36,6 +34,8 @@ from dcf.features.gates.judging import (
     opened_event,
     sent_back,
 )
+from dcf.features.gates.gate import GATE_FAILED, Gate
+from dcf.features.gates.judges import Judge, runs_own, why_not_attested, why_not_by
 from dcf.features.gates.model import (
     FAILS,
     MOST_UNAVAILABLE,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dcf.core.documents.model import StateDoc
 from dcf.errors import Problem
-from dcf.features.growing import refusals as wrong
+from dcf.features.growing import refusals
 from dcf.features.growing.counts import Growth
 from dcf.features.growing.model import (
     MOST_BYTES,
@@ -55,7 +55,7 @@ def _of_names(given: Sequence[NewUnit], units: Units) -> Iterator[Problem]:
     seen: dict[str, str] = {name: unit.content for name, unit in units.by_name.items()}
     for at, one in enumerate(given):
         if seen.setdefault(one.unit.name, one.unit.content) != one.unit.content:
-            yield wrong.differs(f"/units/{at}/name", one.unit.name)
+            yield refusals.differs(f"/units/{at}/name", one.unit.name)
 
 
 def _of_one(
@@ -63,13 +63,13 @@ def _of_one(
 ) -> Iterator[Problem]:
     for at, name in enumerate(unit.depends_on):
         if name not in known:
-            yield wrong.unknown(f"{path}/depends_on/{at}", unit.name, name, "the dependency")
+            yield refusals.unknown(f"{path}/depends_on/{at}", unit.name, name, "the dependency")
     if unit.group is not None and unit.group not in known:
-        yield wrong.unknown(f"{path}/group", unit.name, unit.group, "the group")
+        yield refusals.unknown(f"{path}/group", unit.name, unit.group, "the group")
     elif unit.group is not None and not known[unit.group].is_group:
-        yield wrong.not_of_kind(f"{path}/group", unit.name, unit.group, "group")
+        yield refusals.not_of_kind(f"{path}/group", unit.name, unit.group, "group")
     if growth.is_sealed(unit.group):
-        yield wrong.sealed_already(f"{path}/group", unit.name, None if growth.run.sealed else unit.group)
+        yield refusals.sealed_already(f"{path}/group", unit.name, None if growth.run.sealed else unit.group)
     if unit.parent is not None:
         yield from _of_parent(path, unit, unit.parent, known, docs)
 
@@ -79,27 +79,27 @@ def _of_parent(
 ) -> Iterator[Problem]:
     doc = docs.get(parent)
     if parent not in known:
-        yield wrong.unknown(f"{path}/parent", unit.name, parent, "the parent")
+        yield refusals.unknown(f"{path}/parent", unit.name, parent, "the parent")
     elif known[parent].is_group:
-        yield wrong.not_of_kind(f"{path}/parent", unit.name, parent, "unit")
+        yield refusals.not_of_kind(f"{path}/parent", unit.name, parent, "unit")
     elif doc is not None and doc.status in WELL:
-        yield wrong.parent_ended(f"{path}/parent", unit.name, parent, doc.status.value)
+        yield refusals.parent_ended(f"{path}/parent", unit.name, parent, doc.status.value)
 
 
 def _of_limits(new: Sequence[Unit], units: Units, growth: Growth) -> Iterator[Problem]:
     if growth.units + len(new) > MOST_UNITS:
-        yield wrong.too_many_units("/units")
+        yield refusals.too_many_units("/units")
     if len(growth.groups) + sum(one.is_group for one in new) > MOST_GROUPS:
-        yield wrong.too_many_groups("/units")
+        yield refusals.too_many_groups("/units")
     if growth.bytes + sum(byte_length(write_unit(one)) for one in new) > MOST_BYTES:
-        yield wrong.too_many("/units", "bytes in what the units of the run say", MOST_BYTES)
+        yield refusals.too_many("/units", "bytes in what the units of the run say", MOST_BYTES)
     waiting: dict[str, int] = {}
     for one in new:
         for name in one.depends_on:
             waiting[name] = waiting.get(name, len(units.followers_of(name))) + 1
     for name, count in waiting.items():
         if count > MOST_FOLLOWERS:
-            yield wrong.too_many_followers("/units", name)
+            yield refusals.too_many_followers("/units", name)
 
 
 def _of_circles(fresh: Sequence[tuple[str, Unit]], units: Units) -> Iterator[Problem]:
@@ -109,14 +109,14 @@ def _of_circles(fresh: Sequence[tuple[str, Unit]], units: Units) -> Iterator[Pro
     placed = {one.unit.name for one in ordered}
     for path, unit in fresh:
         if unit.name not in placed:
-            yield wrong.circle(f"{path}/group", [unit.name, unit.group or ""])
+            yield refusals.circle(f"{path}/group", [unit.name, unit.group or ""])
             return
     after = units.plus(one.unit for one in ordered)
     done: set[str] = set()
     for path, unit in fresh:
         found = _circle(unit.name, after, done)
         if found:
-            yield wrong.circle(f"{path}/depends_on", found)
+            yield refusals.circle(f"{path}/depends_on", found)
             return
 
 

@@ -18,7 +18,7 @@ from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, on
 from dcf.core.documents.refusals import run_over
 from dcf.core.leasing.halt_refusals import issues_open
 from dcf.core.leasing.lease import forgotten_claim
-from dcf.core.lifecycle.time_limits import NOT_PAUSED
+from dcf.core.lifecycle.growing_timeouts import NOT_PAUSED
 from dcf.errors import InvalidArgument
 from dcf.features.growing.counts import Growth
 from dcf.features.growing.model import Units

@@ -18,9 +18,7 @@ from dcf.core.documents.refusals import run_over, unless_full
 from dcf.core.lifecycle.starting import new_id
 from dcf.core.listing.runs import agents_ever
 from dcf.errors import UnknownRun
-from dcf.features.growing import adding as growing
-from dcf.features.growing import closing as run_closing
-from dcf.features.growing import repairs as unit_repairs
+from dcf.features.growing import adding, closing, repairs
 from dcf.features.growing.adding import Added, AddUnits
 from dcf.features.growing.closing import Close, Seal
 from dcf.features.growing.model import Units, shown_unit
@@ -86,7 +84,7 @@ class Growing:
             if units is None:
                 return ReadSet()
             return ReadSet(
-                states=growing.to_add(units, wish),
+                states=adding.to_add(units, wish),
                 inputs=wish.claimed,
                 agents=wish.claimed,
                 run_receipts=(request.key,),
@@ -94,7 +92,7 @@ class Growing:
             )
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[Added | Refusal | More]:
-            decision = growing.add_units(snapshot, request, wish, run.definition)
+            decision = adding.add_units(snapshot, request, wish, run.definition)
             full = unless_full(current_account()) if decision.changes is not None else None
             return decision if full is None else Decision(answer=full)
 
@@ -110,8 +108,8 @@ class Growing:
         if wish.group is not None:
             self._plane.place(workflow_id, wish.group)
         request = run_request("seal_group", reason, request_id, wish.arguments())
-        decide = partial(run_closing.seal, request=request, wish=wish)
-        return self._on_units(workflow_id, request, lambda units: run_closing.to_seal(units, wish), decide)
+        decide = partial(closing.seal, request=request, wish=wish)
+        return self._on_units(workflow_id, request, lambda units: closing.to_seal(units, wish), decide)
 
     def retry_unit(
         self, workflow_id: str, name: str, *, reason: str | None = None, request_id: str | None = None
@@ -119,7 +117,7 @@ class Growing:
         """Let a unit that failed be taken again."""
         name = self._plane.place(workflow_id, name).path
         request = run_request("retry_unit", reason, request_id, {"unit": name})
-        decide = partial(unit_repairs.retry_unit, request=request, name=name)
+        decide = partial(repairs.retry_unit, request=request, name=name)
         return self._on_units(workflow_id, request, lambda units: (name,) if name in units.by_name else (), decide)
 
     def rewind_unit(
@@ -128,17 +126,15 @@ class Growing:
         """Reopen a unit and everything that followed it."""
         name = self._plane.place(workflow_id, name).path
         request = run_request("rewind_unit", reason, request_id, {"unit": name})
-        decide = partial(unit_repairs.rewind_unit, request=request, name=name)
-        return self._on_units(
-            workflow_id, request, lambda units: unit_repairs.to_rewind(units, name), decide, outputs=True
-        )
+        decide = partial(repairs.rewind_unit, request=request, name=name)
+        return self._on_units(workflow_id, request, lambda units: repairs.to_rewind(units, name), decide, outputs=True)
 
     def close_run(
         self, workflow_id: str, wish: Close, *, reason: str | None = None, request_id: str | None = None
     ) -> Operated:
         """End a run, with what is to be kept of it."""
         request = run_request("close_run", reason, request_id, wish.arguments())
-        decide = partial(run_closing.close, request=request, wish=wish)
+        decide = partial(closing.close, request=request, wish=wish)
         answer = self._on_units(workflow_id, request, lambda units: tuple(units.by_name), decide)
         if isinstance(answer, RunAnswer):
             self._follow_ups.skip_unreached(workflow_id)  # whoever closed it before may have died before this

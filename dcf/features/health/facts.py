@@ -122,9 +122,9 @@ class ScheduleFacts:
 class ServerVitals:
     """What was read of one Redis server; `node` is its address if it is a node of a cluster.
 
-    `refusal` says why a small write was refused. `memory`, `durability` and `replicas` are None where Redis refuses
-    INFO. `confirmed` is how many replicas confirmed the write within a moment (None if none is waited for); `waits` is
-    False where Redis refuses WAIT.
+    `product` is Redis or Valkey, `redis_version` the version of either. `refusal` says why a small write was refused.
+    `memory`, `durability` and `replicas` are None where Redis refuses INFO. `confirmed` is how many replicas confirmed
+    the write within a moment (None if none is waited for); `waits` is False where Redis refuses WAIT.
     """
 
     node: str | None = None

@@ -8,7 +8,7 @@ from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
 from dcf.core.documents.operations import RunAnswer, RunDecision
 from dcf.core.documents.refusals import unless_full
 from dcf.errors import UnknownRun
-from dcf.features.journal import writing as journaling
+from dcf.features.journal import writing
 from dcf.features.journal.model import EntryKind, JournalEntry
 from dcf.features.journal.query import JournalPage, JournalQuery
 from dcf.features.journal.refusals import unknown_issue
@@ -45,7 +45,7 @@ class Journal:
         reads = ReadSet(states=with_scopes(states), agents=states, whole_meta=True, journal=(wanted.entry_id,))
 
         def decide(snapshot: Snapshot) -> Decision[EntryAdded | Refusal]:
-            decision = journaling.add_entry(snapshot, wanted)
+            decision = writing.add_entry(snapshot, wanted)
             full = None if decision.changes is None else unless_full(current_account())
             return decision if full is None else Decision(answer=full)
 
@@ -61,7 +61,7 @@ class Journal:
         reads = ReadSet(run_receipts=(request.key,), open_states=(0, _ALL), whole_meta=True, journal=(wish.issue,))
 
         def decide(snapshot: Snapshot) -> RunDecision:
-            return journaling.resolve_issue(snapshot, request, wish)
+            return writing.resolve_issue(snapshot, request, wish)
 
         committed = self._transactions.on_run(workflow_id, reads, decide)
         self._plane.follow_ups.after(workflow_id, committed)

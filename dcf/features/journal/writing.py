@@ -16,7 +16,7 @@ from dcf.core.documents.refusals import run_over
 from dcf.core.leasing.blockers import Blocker, read_blockers
 from dcf.core.leasing.lease import Renew, renew
 from dcf.errors import InvalidArgument
-from dcf.features.journal import refusals as journal_refusals
+from dcf.features.journal import refusals
 from dcf.features.journal.blocking import block, has_room, unblock
 from dcf.features.journal.details import checked_details
 from dcf.features.journal.model import (
@@ -193,11 +193,11 @@ def _resolve(snapshot: Snapshot, request: RunRequest, wish: ResolveIssue) -> Run
     meta = replace(_meta(snapshot), blocked_by=read_blockers((snapshot.meta_document or {}).get("blocked_by")))
     entry = (snapshot.journal or UNSEEN).entries.get(wish.issue)
     if entry is None or entry.kind is not EntryKind.ISSUE:
-        return Decision(answer=journal_refusals.unknown_issue(wish.issue))
+        return Decision(answer=refusals.unknown_issue(wish.issue))
     if not (wish.may_any or (not entry.blocks and entry.agent == wish.by)):
-        return Decision(answer=journal_refusals.not_yours(entry))
+        return Decision(answer=refusals.not_yours(entry))
     if entry.resolution is not None:
-        return Decision(answer=journal_refusals.already_resolved(entry))
+        return Decision(answer=refusals.already_resolved(entry))
     done = Resolution(how=wish.how, by=wish.by, at=snapshot.now)
     writes = WriteSet(journal=[replace(entry, resolution=done)])
     told = request.told(issue=wish.issue, how=wish.how, agent=wish.by)
@@ -217,7 +217,7 @@ def _resolve(snapshot: Snapshot, request: RunRequest, wish: ResolveIssue) -> Run
 
 def _again(snapshot: Snapshot, known: JournalEntry, content: str, meta: Meta) -> Decision[EntryAdded | Refusal]:
     if known.content != content:
-        return Decision(answer=journal_refusals.key_used(known))
+        return Decision(answer=refusals.key_used(known))
     left = MOST_ENTRIES - (snapshot.journal or UNSEEN).count
     return Decision(answer=EntryAdded(entry=known, left=left, blocked_by=meta.blocked_by, repeated=True))
 
@@ -229,8 +229,8 @@ def _why_not(snapshot: Snapshot, meta: Meta, wish: AddEntry) -> Refusal | None:
     if not (wish.is_operator or has_part(snapshot, meta, wish.agent, wish.state)):
         return talk_refusals.no_part(wish.agent)
     if seen.count >= MOST_ENTRIES or seen.size >= MOST_BYTES:
-        return journal_refusals.journal_full()
-    return journal_refusals.too_many_blockers() if wish.blocks and not has_room(meta) else None
+        return refusals.journal_full()
+    return refusals.too_many_blockers() if wish.blocks and not has_room(meta) else None
 
 
 def _renewed(snapshot: Snapshot, doc: StateDoc | None, wish: AddEntry) -> Decision[int | Refusal | None]:

@@ -11,8 +11,8 @@ from typing import Final
 from dcf.asl.json_schema.check import misfits
 from dcf.asl.retrying import TIMEOUT
 from dcf.core.completing import progress
+from dcf.core.completing.conclusion import Conclusion, conclude
 from dcf.core.completing.ending import End, end
-from dcf.core.completing.outside import Conclusion, conclude
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.outputs import TO_PERSON, output_refusal
 from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet

@@ -13,7 +13,7 @@ from dcf.core.documents.decision import Decision, ReadSet, Snapshot
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.documents.refusals import unless_full
 from dcf.errors import StateError
-from dcf.features.people import answering as human_tasks
+from dcf.features.people import answering
 from dcf.features.people.answering import HumanAnswer, Produced
 from dcf.features.people.listing import HumanTaskPage, HumanTaskQuery
 from dcf.features.people.producers import Producers, led_here
@@ -69,7 +69,7 @@ class People:
             return replace(needed, inputs=(*needed.inputs, path), run_receipts=(request.key,))
 
         def decide(run: Run, snapshot: Snapshot) -> RunDecision:
-            decision = human_tasks.answer(snapshot, request, reply, run.definition, run.context)
+            decision = answering.answer(snapshot, request, reply, run.definition, run.context)
             full = None if decision.changes is None else unless_full(current_account())
             return decision if full is None else Decision(answer=full)
 
@@ -85,10 +85,10 @@ class People:
         """
         snapshot = self._plane.read(workflow_id, (path,), whole_meta=False)
         doc = snapshot.states.get(path)
-        if doc is None or not human_tasks.waits_for_person(doc):
+        if doc is None or not answering.waits_for_person(doc):
             return None
         try:
-            if not human_tasks.described(snapshot, path).excludes_some:
+            if not answering.described(snapshot, path).excludes_some:
                 return None
         except StateError:
             return None  # the decision says what is wrong with it

@@ -6,7 +6,7 @@
     invalid_answer       no_such_choice, needs_comment, needs_answer, does_not_fit   what cannot be taken
     not_waiting          is_no_human_task              the state waits for no person
 
-The other refusals are in `refusals` and `outside_refusals`.
+The other refusals are in `refusals` and `waiting_refusals`.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Projects: what runs belong to. Decides what a put writes, and which of a project's paths is meant. Pure.
+"""Projects: what runs belong to. Records, their JSON, and which path of a project is meant. Pure.
 
 A project is found by its id, or by a path on a machine. Its name need not be unique: two directories may have the same
 one. A path belongs to one project of a machine; a path without a machine is the same everywhere.
@@ -9,13 +9,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from dcf.errors import InvalidArgument, TooLarge
-from dcf.features.projects.refusals import path_taken, project_differs, too_many_projects
-from dcf.values.identifiers import check_id, check_name
+from dcf.errors import InvalidArgument
+from dcf.values.identifiers import check_id
 from dcf.values.instants import to_text
-from dcf.values.json_text import Json, byte_length
-from dcf.values.records import record, replace
-from dcf.values.refusal import Refusal
+from dcf.values.json_text import Json
+from dcf.values.records import record
 
 MOST_PROJECTS: Final = 10_000
 MOST_OF_ONE: Final = 1000
@@ -26,9 +24,6 @@ MOST_BYTES: Final = 64 * 1024
 """Bytes of a project's description, features, git facts and metadata together."""
 
 _LONGEST_PATH: Final = 1000
-_LONGEST_NAME: Final = 200
-_LONGEST_DESCRIPTION: Final = 20_000
-_MOST_FEATURES: Final = 200
 _ANY_MACHINE: Final = ""
 
 
@@ -123,36 +118,6 @@ class ProjectPut:
     changed: bool
 
 
-def put(found: ProjectFound, wish: ProjectWish) -> ProjectPut | Refusal:
-    """Return the project as it is to be stored; refuse what would take something from somebody."""
-    taken = next((place for place, holder in found.holders.items() if holder != wish.project_id), None)
-    if taken is not None:
-        return path_taken(taken.path, taken.machine)
-    before = found.project
-    if before is None:
-        return _created(found, wish)
-    wanted = _wanted(before, wish)
-    replaced = [name for name in _GUARDED if _differs(before, wanted, name)]
-    if replaced and wish.revision != before.revision:
-        return project_differs(before.project_id, before.revision, replaced)
-    if wanted == before:
-        return ProjectPut(project=before, existed=True, changed=False)
-    check_sizes(wanted)
-    changed = replace(wanted, revision=before.revision + 1, updated_at=found.now)
-    return ProjectPut(project=changed, existed=True, changed=True)
-
-
-def check_sizes(project: Project) -> None:
-    """Raise TooLarge or InvalidArgument where a project says too much."""
-    told = [project.description, dict(project.git), list(project.features), dict(project.metadata)]
-    if byte_length(told) > MOST_BYTES:
-        raise TooLarge(
-            f"A project says at most {MOST_BYTES} bytes of itself.", "Put long texts into artifacts or findings."
-        )
-    if len(project.paths) > MOST_PATHS:
-        raise InvalidArgument(f"A project has at most {MOST_PATHS} paths.", "Take some away with forget_paths_json.")
-
-
 def read_places(given: Json, *, name: str) -> tuple[ProjectPlace, ...]:
     """Read paths: texts, or objects with path and machine; raise InvalidArgument for anything else."""
     if not isinstance(given, list) or len(given) > MOST_PATHS:
@@ -167,18 +132,6 @@ def place_of(path: str, machine: str | None, *, name: str = "path") -> ProjectPl
         raise InvalidArgument(f"{name} is no absolute path.", "Send the path from the root, as in /srv/shop.")
     tidy = posixpath.normpath(path) if path.startswith("/") else path.rstrip("\\/")
     return ProjectPlace(path=tidy, machine=_ANY_MACHINE if machine is None else check_id(machine, "machine"))
-
-
-def checked_wish(wish: ProjectWish) -> ProjectWish:
-    """Return the wish; raise InvalidArgument where one of its parts is not what it should be."""
-    check_id(wish.project_id, "project")
-    if wish.name is not None:
-        check_name(wish.name, "name", _LONGEST_NAME)
-    if wish.description is not None and len(wish.description) > _LONGEST_DESCRIPTION:
-        raise TooLarge(f"A description has at most {_LONGEST_DESCRIPTION} characters.", "Shorten it.")
-    if wish.features is not None and len(wish.features) > _MOST_FEATURES:
-        raise InvalidArgument(f"A project has at most {_MOST_FEATURES} features.", "Leave some out.")
-    return wish
 
 
 def write_project(project: Project) -> dict[str, Json]:
@@ -200,48 +153,6 @@ def read_project(document: Mapping[str, Json]) -> Project:
 
 
 _PLAIN: Final = ("project_id", "name", "description", "revision", "created_at", "created_by", "updated_at")
-_GUARDED: Final = ("name", "description", "features", "metadata")
-"""Fields that are replaced by those only who have seen what is there."""
-
-
-def _created(found: ProjectFound, wish: ProjectWish) -> ProjectPut | Refusal:
-    if found.count >= MOST_PROJECTS:
-        return too_many_projects(found.count, MOST_PROJECTS, "in all")
-    if found.own_count >= MOST_OF_ONE:
-        return too_many_projects(found.own_count, MOST_OF_ONE, "of yours")
-    made = Project(
-        project_id=wish.project_id,
-        name=wish.name or wish.project_id,
-        paths=wish.paths,
-        description=wish.description,
-        git=wish.git or {},
-        features=tuple(wish.features or ()),
-        metadata=wish.metadata or {},
-        created_at=found.now,
-        created_by=wish.by,
-        updated_at=found.now,
-    )
-    check_sizes(made)
-    return ProjectPut(project=made, existed=False, changed=True)
-
-
-def _wanted(before: Project, wish: ProjectWish) -> Project:
-    forgotten = set(wish.forget)
-    kept = [one for one in before.paths if one not in forgotten]
-    return replace(
-        before,
-        name=before.name if wish.name is None else wish.name,
-        description=before.description if wish.description is None else wish.description,
-        git=before.git if wish.git is None else wish.git,
-        features=before.features if wish.features is None else tuple(wish.features),
-        metadata=before.metadata if wish.metadata is None else wish.metadata,
-        paths=tuple(dict.fromkeys((*kept, *wish.paths))),
-    )
-
-
-def _differs(before: Project, wanted: Project, name: str) -> bool:
-    known, wished = getattr(before, name), getattr(wanted, name)
-    return bool(known != wished and known not in (None, (), {}))
 
 
 def _place(given: Json, name: str) -> ProjectPlace:

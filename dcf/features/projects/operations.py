@@ -5,8 +5,8 @@ from functools import partial
 
 from dcf.core.listing.cursors import read_time_and_id
 from dcf.errors import UnknownProject
-from dcf.features.projects import model as projects
-from dcf.features.projects.model import Project, ProjectPut, ProjectWish, checked_wish, place_of
+from dcf.features.projects import rules
+from dcf.features.projects.model import Project, ProjectPut, ProjectWish, place_of
 from dcf.features.projects.refusals import ambiguous_path
 from dcf.features.projects.storage import ProjectStore, ProjectUse
 from dcf.values.records import record
@@ -34,8 +34,8 @@ class Projects:
 
     def put(self, wish: ProjectWish) -> ProjectPut | Refusal:
         """Create a project, or change one. The same again changes nothing."""
-        wish = checked_wish(wish)
-        return self._store.put(wish.project_id, wish.paths, wish.by, partial(projects.put, wish=wish))
+        wish = rules.checked_wish(wish)
+        return self._store.put(wish.project_id, wish.paths, wish.by, partial(rules.put, wish=wish))
 
     def read(self, project_id: str) -> Project:
         """Return a project; raise UnknownProject if there is none."""

@@ -18,7 +18,7 @@ from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.connection.documents import micros
 from dcf.store.forms.form import DocumentForm
-from dcf.store.keys import companions as companion_keys
+from dcf.store.keys import companions
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import ask
@@ -67,7 +67,7 @@ class ProjectStore:
         decide: Callable[[ProjectFound], ProjectPut | Refusal],
     ) -> ProjectPut | Refusal:
         """Read, decide, commit; retry after a lost race."""
-        barrier = companion_keys.barrier(project(project_id))
+        barrier = companions.barrier(project(project_id))
 
         def once(connection: Connection) -> ProjectPut | Refusal:
             found = _read(self._connections.form, connection, project_id, places, author)
@@ -153,7 +153,7 @@ class ProjectStore:
 
     def delete(self, project_id: str) -> bool:
         """Delete a project and its entries; return False if it was gone already."""
-        barrier = companion_keys.barrier(project(project_id))
+        barrier = companions.barrier(project(project_id))
 
         def once(connection: Connection) -> bool:
             form = self._connections.form

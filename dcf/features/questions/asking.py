@@ -19,7 +19,7 @@ from dcf.core.leasing.first_terms import signed
 from dcf.core.leasing.lease import Release, release
 from dcf.errors import InvalidArgument
 from dcf.features.people.description import Askees
-from dcf.features.questions import refusals as talk_refusals
+from dcf.features.questions import refusals
 from dcf.features.questions.model import (
     LONGEST_ANSWER,
     LONGEST_CHOICE,
@@ -181,8 +181,8 @@ def _askees(wish: Ask, meta: Meta) -> Askees:
 
 def _unless_room(doc: StateDoc, talk: Questions, state: str, now: int) -> Refusal | None:
     if doc.questions is not None and doc.questions.count >= MOST_OF_VISIT:
-        return talk_refusals.too_many_questions(state)
-    return talk_refusals.questions_full() if len(_kept(talk, now)) >= MOST_KEPT else None
+        return refusals.too_many_questions(state)
+    return refusals.questions_full() if len(_kept(talk, now)) >= MOST_KEPT else None
 
 
 def _kept(talk: Questions, now: int) -> tuple[Question, ...]:
@@ -239,7 +239,7 @@ def _answer(snapshot: Snapshot, request: RunRequest, reply: QuestionAnswer, ques
     doc, kept = snapshot.states[question.state], talk.question(reply.question_id)
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if kept is None:
-        return Decision(answer=talk_refusals.unknown_question(reply.question_id))
+        return Decision(answer=refusals.unknown_question(reply.question_id))
     refusal = _unless_open(meta, doc, kept) or _why_not_this(meta, kept, reply)
     if refusal is not None:
         return Decision(answer=refusal)
@@ -260,20 +260,20 @@ def _answer(snapshot: Snapshot, request: RunRequest, reply: QuestionAnswer, ques
 
 def _unless_open(meta: Meta, doc: StateDoc, question: Question) -> Refusal | None:
     if question.answer is not None:
-        return talk_refusals.already_answered(question)
+        return refusals.already_answered(question)
     if meta.status is not RunStatus.RUNNING:
         return run_over(meta.status)
     if question.is_given_up:
-        return talk_refusals.given_up(question)
+        return refusals.given_up(question)
     is_current = doc.questions is not None and doc.questions.waits_for(question.question_id)
-    return talk_refusals.state_moved_on(question, doc) if doc.status.is_terminal or not is_current else None
+    return refusals.state_moved_on(question, doc) if doc.status.is_terminal or not is_current else None
 
 
 def _why_not_this(meta: Meta, question: Question, reply: QuestionAnswer) -> Refusal | None:
     if not _may_answer(meta, question, reply):
-        return talk_refusals.not_asked(question, opened(question), reply.by)
+        return refusals.not_asked(question, opened(question), reply.by)
     if question.choices and reply.answer not in question.choices:
-        return talk_refusals.no_such_choice(question, reply.answer)
+        return refusals.no_such_choice(question, reply.answer)
     return None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dcf.core.documents.decision import Snapshot
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.documents.notices import GATES, NoticeKind, talk_kind
-from dcf.features.gates.judging import notice_key
+from dcf.features.gates.consequences import notice_key
 from dcf.store.events.outbox import OutboxEntry
 from dcf.values.json_text import Json
 

@@ -12,7 +12,7 @@ from dcf.core.documents.refusals import run_over
 from dcf.core.documents.stored_values import object_of
 from dcf.errors import InvalidArgument
 from dcf.features.journal.model import UNSEEN, EntryKind, JournalEntry, content_of, entry_id_of
-from dcf.features.questions import refusals as talk_refusals
+from dcf.features.questions import refusals
 from dcf.features.questions.model import LONGEST_TEXT, MOST_NOTES, NO_TALK
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
@@ -91,9 +91,9 @@ def _why_not(snapshot: Snapshot, meta: Meta, note: Note) -> Refusal | None:
     if meta.status is not RunStatus.RUNNING:
         return run_over(meta.status)
     if not (note.is_operator or has_part(snapshot, meta, note.by, note.state)):
-        return talk_refusals.no_part(note.by)
+        return refusals.no_part(note.by)
     talk = snapshot.talk or NO_TALK
-    return talk_refusals.too_many_notes() if talk.notes >= MOST_NOTES else None
+    return refusals.too_many_notes() if talk.notes >= MOST_NOTES else None
 
 
 def has_part(snapshot: Snapshot, meta: Meta, agent_id: str, state: str | None) -> bool:

@@ -13,9 +13,7 @@ from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.documents.refusals import unless_full
 from dcf.errors import UnknownRun
 from dcf.features.journal.model import TAIL
-from dcf.features.questions import asking as questions
-from dcf.features.questions import notes
-from dcf.features.questions import refusals as talk_refusals
+from dcf.features.questions import asking, notes, refusals
 from dcf.features.questions.asking import Ask, QuestionAnswer
 from dcf.features.questions.correcting import Corrections
 from dcf.features.questions.model import NO_TALK, Questions
@@ -76,7 +74,7 @@ class Talking:
         wish = replace(wish, state=self._plane.path(workflow_id, wish.state))
         known_by = request_id or fingerprint(f"{wish.token}\n{wish.state}\n{wish.text}")
         request = run_request("ask_question", reason, known_by, wish.arguments())
-        return self._on_state(workflow_id, wish.state, request, lambda found: questions.ask(found, request, wish))
+        return self._on_state(workflow_id, wish.state, request, lambda found: asking.ask(found, request, wish))
 
     def answer_question(
         self, workflow_id: str, reply: QuestionAnswer, *, reason: str | None = None, request_id: str | None = None
@@ -85,9 +83,9 @@ class Talking:
         request = run_request("answer_question", reason, request_id, reply.arguments())
         question = self.talk(workflow_id).question(reply.question_id)
         if question is None:
-            return talk_refusals.unknown_question(reply.question_id)
+            return refusals.unknown_question(reply.question_id)
         return self._on_state(
-            workflow_id, question.state, request, lambda found: questions.answer(found, request, reply, question)
+            workflow_id, question.state, request, lambda found: asking.answer(found, request, reply, question)
         )
 
     def talk(self, workflow_id: str) -> Questions:
@@ -112,8 +110,8 @@ class Talking:
         waiting = found.states.get(path, doc).questions
         # After a retry of the run nobody waits for what was open before; the visit is the same.
         return [
-            questions.shown(one)
-            for one in questions.of_visit(found.talk or NO_TALK, path, visit)
+            asking.shown(one)
+            for one in asking.of_visit(found.talk or NO_TALK, path, visit)
             if not one.is_open or (waiting is not None and waiting.waits_for(one.question_id))
         ]
 

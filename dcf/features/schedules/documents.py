@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from dcf.features.schedules.cron import Cron, Every, Timing
 from dcf.features.schedules.model import CatchUp, Intent, Overlap, Schedule, ScheduleTrouble, TickRecord
+from dcf.features.schedules.timing import Cron, Every, Timing
 from dcf.values.json_text import Json
 
 

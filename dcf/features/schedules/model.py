@@ -16,7 +16,7 @@ from typing import Final
 
 from dcf.core.lifecycle.starting import MOST_TAGS, check_tags, read_reference
 from dcf.errors import InvalidArgument, TooLarge
-from dcf.features.schedules.cron import Cron, Every, Timing, read_cron, read_every
+from dcf.features.schedules.timing import Cron, Every, Timing, read_cron, read_every
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, byte_length
 from dcf.values.records import record

@@ -17,7 +17,7 @@ from dcf.core.documents.model import DEFAULT_MAX_ATTEMPTS
 from dcf.core.lifecycle.creation import Create
 from dcf.core.lifecycle.starting import Start
 from dcf.errors import PASSING, DcfError, InternalError, StoreUnavailable, UnknownDefinition, UnknownSchedule
-from dcf.features.schedules import ticking as scheduling
+from dcf.features.schedules import ticking
 from dcf.features.schedules.model import (
     MOST_OF_ONE,
     MOST_SCHEDULES,
@@ -32,8 +32,8 @@ from dcf.features.schedules.refusals import schedule_exists, schedule_waits, sch
 from dcf.features.schedules.storage import ScheduleChange, ScheduleFound, ScheduleStore
 from dcf.features.schedules.ticking import Begun, NotBegun, Outcome, PutOff, reason_of
 from dcf.runs.starting import Starting
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.access.authors import authored_by
-from dcf.store.access.keys import AccessKeys
 from dcf.values.identifiers import check_agents
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -122,11 +122,11 @@ class Schedules:
 
     def pause(self, name: str, *, reason: str | None = None) -> Schedule:
         """Let it start nothing until it is resumed; what its clocks have begun is finished."""
-        return self._change(name, lambda schedule, now: scheduling.paused(schedule, now, _told(reason)))
+        return self._change(name, lambda schedule, now: ticking.paused(schedule, now, _told(reason)))
 
     def resume(self, name: str, by: str, *, reason: str | None = None) -> Schedule:
         """Let a schedule go on that was paused, or that stopped: its runs are then those of who resumed it."""
-        return self._change(name, lambda schedule, now: scheduling.resumed(schedule, now, by, _told(reason)))
+        return self._change(name, lambda schedule, now: ticking.resumed(schedule, now, by, _told(reason)))
 
     def delete(self, name: str) -> bool:
         """Delete a schedule; its runs stay. Return False if it was gone already. A start under way may be finished."""
@@ -148,7 +148,7 @@ class Schedules:
         answer = self._starting.start(start_request, to_keep=entry)
         if isinstance(answer, Refusal):
             return answer
-        noted = self._change(name, lambda current, now: scheduling.triggered(current, now, run, note))
+        noted = self._change(name, lambda current, now: ticking.triggered(current, now, run, note))
         return Triggered(schedule=noted, workflow_id=run, created=answer)
 
     def look(self, name: str, *, has_stepped_back: bool = False) -> int:
@@ -252,7 +252,7 @@ def _looking(
     if found.schedule is None:
         return ScheduleChange(answer=(None, None))  # deleted by hand: its index entries go
     before = found.schedule
-    schedule, intent = scheduling.look(before, found.now, found.running, holder)
+    schedule, intent = ticking.look(before, found.now, found.running, holder)
     is_held = schedule.starting is not None and intent is None
     is_ahead = before.seen_at > schedule.seen_at  # who writes at an earlier time yet must fail
     is_changed = not is_held or is_ahead or has_stepped_back or replace(schedule, seen_at=before.seen_at) != before
@@ -269,7 +269,7 @@ def _settling(
     if isinstance(outcome, Begun):
         outcome = Begun(exists=None not in found.running.values())
     before = found.schedule
-    schedule, intent = scheduling.settle(before, found.now, outcome, holder=holder, following=following)
+    schedule, intent = ticking.settle(before, found.now, outcome, holder=holder, following=following)
     return ScheduleChange(answer=(schedule, intent), schedule=schedule, is_changed=schedule is not before)
 
 

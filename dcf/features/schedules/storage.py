@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from dcf.core.documents.model import RunStatus
 from dcf.errors import StoreUnsuitable
-from dcf.features.schedules import keys as schedule_keys
+from dcf.features.schedules import keys
 from dcf.features.schedules.documents import read_schedule, write_schedule
 from dcf.features.schedules.model import Schedule
 from dcf.features.schedules.ticking import Running, looked_at
@@ -18,7 +18,7 @@ from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.connection.documents import micros
 from dcf.store.forms.form import DocumentForm
-from dcf.store.keys import companions as companion_keys
+from dcf.store.keys import companions
 from dcf.store.keys.table import RunKeys
 from dcf.store.transaction.attempts import Attempts, Ground, commit
 from dcf.values.json_text import dump, load
@@ -78,14 +78,14 @@ class ScheduleStore:
 
     def names(self) -> list[str]:
         """Return the names of all schedules, in their order."""
-        (found,) = self._connections.send(("ZRANGE", schedule_keys.SCHEDULES, 0, -1))
+        (found,) = self._connections.send(("ZRANGE", keys.SCHEDULES, 0, -1))
         return sorted(name.decode() for name in found)
 
     def read(self, names: Sequence[str]) -> tuple[dict[str, Schedule], int]:
         """Return those of these schedules that there are, and the server's time."""
         form = self._connections.form
-        asked = [form.read(schedule_keys.schedule(name)) for name in names]
-        clock, *replies = self._attempts.surely([("TIME",), *asked], companion_keys.barrier(schedule_keys.SCHEDULES))
+        asked = [form.read(keys.schedule(name)) for name in names]
+        clock, *replies = self._attempts.surely([("TIME",), *asked], companions.barrier(keys.SCHEDULES))
         found = {name: _schedule(form, name, reply) for name, reply in zip(names, replies, strict=True)}
         return {name: schedule for name, schedule in found.items() if schedule is not None}, micros(clock)
 
@@ -104,7 +104,7 @@ class ScheduleStore:
         then the indexes are watched too, so that no two pass a limit at once. `ground` is made sure of in
         each attempt.
         """
-        barrier = companion_keys.barrier(schedule_keys.schedule(name))
+        barrier = companions.barrier(keys.schedule(name))
 
         def once(connection: Connection) -> Answer:
             refusal = None if ground is None else ground(connection)
@@ -124,7 +124,7 @@ class ScheduleStore:
 
     def delete(self, name: str) -> bool:
         """Delete a schedule, a damaged one too; return False if it was gone already."""
-        key, existed = schedule_keys.schedule(name), False
+        key, existed = keys.schedule(name), False
 
         def once(connection: Connection) -> bool:
             nonlocal existed
@@ -133,10 +133,10 @@ class ScheduleStore:
             _, reply = map(checked, exchange(connection, opening))
             found = form.values(_AUTHOR, reply)
             existed = existed or found is not None
-            indexes = [schedule_keys.SCHEDULES, schedule_keys.TROUBLED]
-            indexes += [schedule_keys.schedules_of(str(author)) for author in (found or {}).values()]
+            indexes = [keys.SCHEDULES, keys.TROUBLED]
+            indexes += [keys.schedules_of(str(author)) for author in (found or {}).values()]
             commit(connection, [("DEL", key), *(("ZREM", index, name) for index in indexes)])
-            self._attempts.confirm(connection, companion_keys.barrier(key))
+            self._attempts.confirm(connection, companions.barrier(key))
             return existed
 
         return self._attempts.until_done(once)
@@ -145,9 +145,9 @@ class ScheduleStore:
 def _read(
     form: DocumentForm, connection: Connection, name: str, runs: Sequence[str] | None, author: str | None
 ) -> ScheduleFound:
-    key, own = schedule_keys.schedule(name), schedule_keys.schedules_of(author or "")
-    watched = (key,) if author is None else (key, schedule_keys.SCHEDULES, own)
-    counts: list[Command] = [] if author is None else [("ZCARD", schedule_keys.SCHEDULES), ("ZCARD", own)]
+    key, own = keys.schedule(name), keys.schedules_of(author or "")
+    watched = (key,) if author is None else (key, keys.SCHEDULES, own)
+    counts: list[Command] = [] if author is None else [("ZCARD", keys.SCHEDULES), ("ZCARD", own)]
     opening: list[Command] = [("WATCH", *watched), ("TIME",), form.read(key), *_statuses(form, runs or ()), *counts]
     _, clock, document, *rest = map(checked, exchange(connection, opening))
     schedule = _schedule(form, name, document)
@@ -182,21 +182,21 @@ def _commands(
     form: DocumentForm, name: str, before: Schedule | None, change: ScheduleChange[Answer], now: int
 ) -> list[Command]:
     after = change.schedule
-    key, left = schedule_keys.schedule(name), before is not None and (after is None or _moves(before, after))
+    key, left = keys.schedule(name), before is not None and (after is None or _moves(before, after))
     commands: list[Command] = []
     if left and before is not None:
-        commands.append(("ZREM", schedule_keys.schedules_of(before.created_by), name))
+        commands.append(("ZREM", keys.schedules_of(before.created_by), name))
     if after is None:
-        indexes = (schedule_keys.SCHEDULES, schedule_keys.TROUBLED)
+        indexes = (keys.SCHEDULES, keys.TROUBLED)
         return [("DEL", key), *commands, *(("ZREM", index, name) for index in indexes)]
-    next_look: Command = ("ZADD", schedule_keys.SCHEDULES, looked_at(after, now), name)
+    next_look: Command = ("ZADD", keys.SCHEDULES, looked_at(after, now), name)
     if not change.is_whole and before is not None and _says_the_same(before, after):
         return [next_look]  # one that waits for a run is looked at every two seconds, and its document may be long
     if before is None or _moves(before, after):
-        commands.append(("ZADD", schedule_keys.schedules_of(after.created_by), after.created_at, name))
-    trouble: Command = ("ZREM", schedule_keys.TROUBLED, name)
+        commands.append(("ZADD", keys.schedules_of(after.created_by), after.created_at, name))
+    trouble: Command = ("ZREM", keys.TROUBLED, name)
     if after.is_troubled:
-        trouble = ("ZADD", schedule_keys.TROUBLED, now, name)
+        trouble = ("ZADD", keys.TROUBLED, now, name)
     written = form.put(key, dump(write_schedule(after)))
     return [written, next_look, *commands, trouble]
 

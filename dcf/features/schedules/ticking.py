@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from dcf.features.schedules.cron import MOST_TICKS, due_ticks
 from dcf.features.schedules.model import CatchUp, Intent, Overlap, Schedule, ScheduleTrouble, TickRecord
+from dcf.features.schedules.timing import MOST_TICKS, due_ticks
 from dcf.values.instants import SECOND, to_text
 from dcf.values.records import record
 from dcf.values.refusal import Refusal

@@ -11,7 +11,6 @@ from dcf.core.access.model import Scope
 from dcf.core.definitions.model import Definition, read_given, reference_of
 from dcf.core.lifecycle.starting import check_tags
 from dcf.errors import Forbidden, InvalidArgument, UnknownSchedule
-from dcf.features.schedules.cron import LEAST_EVERY_S, MOST_EVERY_S
 from dcf.features.schedules.model import (
     MOST_JITTER_S,
     NAME_PATTERN,
@@ -22,6 +21,7 @@ from dcf.features.schedules.model import (
     shown,
     summary,
 )
+from dcf.features.schedules.timing import LEAST_EVERY_S, MOST_EVERY_S
 from dcf.values.json_text import Json, parse, parse_workflow
 from dcf.values.open_tasks import open_tasks_warning, pass_agents
 from dcf.values.refusal import Refusal

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from dcf.core.definitions.scopes import with_scopes
 from dcf.core.documents.decision import Decision, ReadSet, Snapshot
 from dcf.core.documents.refusals import unless_full
-from dcf.features.task_log import rules as task_log
+from dcf.features.task_log import rules
 from dcf.features.task_log.rules import LogEvent, Logged
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.access.authors import current_account
@@ -28,7 +28,7 @@ class TaskLog:
         wanted = replace(request, state=path)
 
         def decide(snapshot: Snapshot) -> Decision[Logged | Refusal]:
-            decision = task_log.log_event(snapshot, wanted)
+            decision = rules.log_event(snapshot, wanted)
             full = unless_full(current_account()) if decision.changes is not None else None
             return decision if full is None else Decision(answer=full)
 

@@ -5,7 +5,7 @@ from pydantic import Field
 from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.errors import InvalidArgument
-from dcf.features.task_log import rules as task_log
+from dcf.features.task_log import rules
 from dcf.values.json_text import parse
 from dcf.values.refusal import Refusal
 from dcf.verbs.registry import Answer, Arguments, JsonObject, LeaseToken, StateName, WorkflowId, refused, tool
@@ -20,10 +20,8 @@ class WriteLogEvent(Arguments):
     workflow_id: WorkflowId
     state: StateName
     lease_token: LeaseToken
-    number: int = Field(
-        ge=1, le=task_log.MOST_LINES, description="Which line of this lease it is, from 1.", examples=[1]
-    )
-    message: str = Field(max_length=task_log.LONGEST_MESSAGE, description="What to tell.", examples=["2 of 5 priced"])
+    number: int = Field(ge=1, le=rules.MOST_LINES, description="Which line of this lease it is, from 1.", examples=[1])
+    message: str = Field(max_length=rules.LONGEST_MESSAGE, description="What to tell.", examples=["2 of 5 priced"])
     fields_json: JsonObject | None = Field(default=None, description="More about it, at most 4096 bytes of JSON.")
 
 
@@ -42,7 +40,7 @@ def log_event(app: Application, args: WriteLogEvent) -> LogEventWritten:
     fields = {} if args.fields_json is None else parse(args.fields_json, name="fields_json")
     if not isinstance(fields, dict):
         raise InvalidArgument("fields_json is not an object.", 'Send fields_json as {"name": value}.')
-    request = task_log.LogEvent(
+    request = rules.LogEvent(
         state=args.state,
         token=args.lease_token,
         number=args.number,

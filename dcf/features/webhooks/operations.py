@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 from dcf.core.access.provenance import mark_of_input
-from dcf.core.completing.outside_refusals import task_token_unknown
 from dcf.core.completing.updates import Update
+from dcf.core.completing.waiting_refusals import task_token_unknown
 from dcf.core.definitions.briefs import brief_of
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.answers import Leased, Updated

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from hmac import compare_digest
 from typing import Final
 
-from dcf.core.completing.outside_refusals import task_token_outdated, task_token_used
+from dcf.core.completing.waiting_refusals import task_token_outdated, task_token_used
 from dcf.core.documents.answers import AlreadyCompleted, Updated
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer

@@ -9,12 +9,12 @@ from typing import Final
 from anyio import to_thread
 
 from dcf.core.access.model import Scope
-from dcf.profiles import grown
+from dcf.profiles import growing_runs
 from dcf.profiles.deepwork import calls
 from dcf.profiles.deepwork.catalogue import definition_of, job_of, names_of_jobs, shown_of, workflow_of
 from dcf.profiles.deepwork.jobs import document_of, machine_of, order_of, read_job
 from dcf.profiles.deepwork.session import TAG, DeepRun, Session, scope_of, session_id, session_of
-from dcf.profiles.grown import RunUnit, read_unit
+from dcf.profiles.growing_runs import RunUnit, read_unit
 from dcf.profiles.ids import digest_of, slug_of
 from dcf.profiles.profile import Failure, Native, NotDone, Profile, Toolbox, refuse
 from dcf.values.json_text import Json
@@ -221,7 +221,7 @@ async def mark_review_as_passed(native: Native, args: calls.MarkReviewAsPassedCa
 async def _completed(native: Native, unit: RunUnit, output: Json, override: str | None) -> dict[str, Json] | None:
     """Complete a step; return what its gate wants instead. An override is reasoned, and stands in the history."""
     if unit.status != "running":
-        await grown.begin(native, unit, native.agent())
+        await growing_runs.begin(native, unit, native.agent())
         unit = await read_unit(native, unit.run, unit.name)
     try:
         await _handed_in(native, unit, output)
@@ -233,19 +233,19 @@ async def _completed(native: Native, unit: RunUnit, output: Json, override: str 
             return _needs_work(refused.failure)
         await _overridden(native, unit, override)
         if code == "needs_work":
-            await grown.end(native, unit, output)
+            await growing_runs.end(native, unit, output)
     return None
 
 
 async def _handed_in(native: Native, unit: RunUnit, output: Json) -> None:
     """End a unit; one whose lease was lost since it was read is taken again first."""
     try:
-        await grown.end(native, unit, output)
+        await growing_runs.end(native, unit, output)
     except NotDone as refused:
         if refused.failure.code not in _LOST:
             raise
-        await grown.begin(native, unit, native.agent())
-        await grown.end(native, await read_unit(native, unit.run, unit.name), output)
+        await growing_runs.begin(native, unit, native.agent())
+        await growing_runs.end(native, await read_unit(native, unit.run, unit.name), output)
 
 
 async def _overridden(native: Native, unit: RunUnit, reason: str) -> None:
@@ -301,7 +301,7 @@ async def _begun(native: Native, run: DeepRun, session: str) -> dict[str, Json]:
     if unit is None:
         raise refuse("run_over", f"Every step of {run.name} is done.", "Call finished_step again in a moment.")
     if unit.status != "running":
-        await grown.begin(native, unit, native.agent())
+        await growing_runs.begin(native, unit, native.agent())
     step, given = run.steps[unit.name], run.read.input
     group = next((one for one in given("groups") or () if unit.name in one), [unit.name])
     others = [name for name in group if name != unit.name]
@@ -349,12 +349,14 @@ def _done_here(run: DeepRun) -> bool:
     last = run.last
     if last is None or last.finished_at is None:
         return False
-    return grown.instant(last.finished_at) > grown.instant(run.created_at)
+    return growing_runs.instant(last.finished_at) > growing_runs.instant(run.created_at)
 
 
 def _begun_since(session: Session, run: DeepRun) -> bool:
     ended = run.read.meta.get("finished_at")
-    return ended is not None and any(grown.instant(one.created_at) > grown.instant(ended) for one in session.stack)
+    return ended is not None and any(
+        growing_runs.instant(one.created_at) > growing_runs.instant(ended) for one in session.stack
+    )
 
 
 def _open_step(run: DeepRun) -> str | None:
@@ -362,7 +364,7 @@ def _open_step(run: DeepRun) -> str | None:
 
 
 async def _read(native: Native, run: str) -> DeepRun:
-    return DeepRun(await grown.read_run(native, run))
+    return DeepRun(await growing_runs.read_run(native, run))
 
 
 def _failed(failure: Failure) -> str:

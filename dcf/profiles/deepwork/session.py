@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from dcf.profiles.grown import Grown, RunUnit, instant, read_run
+from dcf.profiles.growing_runs import Grown, RunUnit, instant, read_run
 from dcf.profiles.ids import digest_of
 from dcf.profiles.profile import Native
 from dcf.values.json_text import Json

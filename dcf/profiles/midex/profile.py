@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Collection, Mapping
 from typing import Any, Final
 
 from dcf.core.access.model import Scope
-from dcf.profiles import grown
-from dcf.profiles.grown import Grown, read_run, read_unit
+from dcf.profiles import growing_runs
+from dcf.profiles.growing_runs import Grown, read_run, read_unit
 from dcf.profiles.ids import digest_of, place_of, slug_of
 from dcf.profiles.midex import calls
 from dcf.profiles.midex.content import BOX as CONTENT
@@ -125,14 +125,14 @@ async def start_step(native: Native, args: calls.StartStepCall) -> Json:
     name, agent = _unit_name(args.step_name), native.agent()
     found = run.units.get(name)
     if found is None:
-        await grown.add(native, run.run, await _unit(native, run, name, args), agent, "start_step")
+        await growing_runs.add(native, run.run, await _unit(native, run, name, args), agent, "start_step")
     elif found.status == "succeeded":
         raise refuse("step_completed", "A step of this name is completed.", "Use another name; nothing was changed.")
     else:
         if found.has_ended:
             await native.call("retry_unit", workflow_id=run.run, unit=name, reason="start_step")
             found = await read_unit(native, run.run, name)
-        await grown.begin(native, found, agent)
+        await growing_runs.begin(native, found, agent)
     return step(await read_unit(native, run.run, name), run.meta.get("created_at"))
 
 
@@ -142,7 +142,7 @@ async def complete_step(native: Native, args: calls.CompleteStepCall) -> Json:
     run, name = place_of(args.step_id, "stepId")
     found = await read_unit(native, run, name)
     error = None if args.error is None else (STEP_FAILED, args.error)
-    await grown.end(native, found, args.output, error)
+    await growing_runs.end(native, found, args.output, error)
     return step(await read_unit(native, run, name), (await _meta(native, run)).get("created_at"))
 
 
@@ -207,7 +207,7 @@ async def _move(native: Native, meta: Mapping[str, Json], run: str, state: str, 
 
 
 async def _meta(native: Native, run: str) -> Mapping[str, Json]:
-    found = await native.call(grown.READ, workflow_id=run, limit=1)
+    found = await native.call(growing_runs.READ, workflow_id=run, limit=1)
     meta: Mapping[str, Json] = found["meta"]
     return meta
 

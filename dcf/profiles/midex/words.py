@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Final
 
-from dcf.profiles.grown import RunUnit
+from dcf.profiles.growing_runs import RunUnit
 from dcf.profiles.ids import id_of
 from dcf.profiles.profile import refuse
 from dcf.values.json_text import Json

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Final
 
-from dcf.profiles.grown import Grown, RunUnit, instant, read_run, seconds_between
+from dcf.profiles.growing_runs import Grown, RunUnit, instant, read_run, seconds_between
 from dcf.profiles.mission_control.calls import FilterCall, GetContextCall
 from dcf.profiles.mission_control.words import (
     PHASE_BEGUN,

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dcf.core.access.model import Scope
-from dcf.profiles import grown
-from dcf.profiles.grown import Grown, RunUnit, read_run, read_unit
+from dcf.profiles import growing_runs
+from dcf.profiles.growing_runs import Grown, RunUnit, read_run, read_unit
 from dcf.profiles.ids import digest_of, id_of, place_of, slug_of
 from dcf.profiles.mission_control import calls
 from dcf.profiles.mission_control.context import context_of, is_open, note, notes_of
@@ -65,7 +65,9 @@ async def start_phase(native: Native, args: calls.StartPhaseCall) -> Json:
     run, name = args.workflow_id, phase_name(args.number)
     existing = (await read_run(native, run)).units.get(name)
     if existing is None:
-        await grown.add(native, run, {"name": name, "kind": "group", "title": args.name}, native.agent(), "start_phase")
+        await growing_runs.add(
+            native, run, {"name": name, "kind": "group", "title": args.name}, native.agent(), "start_phase"
+        )
     notes = await notes_of(native, run, name)
     if PHASE_BEGUN not in notes:
         details = {"is_parallel": args.is_parallel, "description": args.description}
@@ -114,14 +116,14 @@ async def start_task(native: Native, args: calls.StartTaskCall) -> Json:
     }
     unit |= {"input": given, "areas": args.areas or [], "claim": True}
     if name in read.units:
-        added: Mapping[str, Json] = await grown.begin(native, read.units[name], agent)
+        added: Mapping[str, Json] = await growing_runs.begin(native, read.units[name], agent)
     else:
         unit = {key: value for key, value in unit.items() if value is not None}
-        added = await grown.add(native, run, unit, agent, "start_task")
+        added = await growing_runs.add(native, run, unit, agent, "start_task")
     task = await read_unit(native, run, name)
     warnings = list(added.get("warnings") or ())
-    if grown.TAKEN_FROM in added:
-        warnings.append(f"The task is taken over from '{added[grown.TAKEN_FROM]}', whose lease had expired.")
+    if growing_runs.TAKEN_FROM in added:
+        warnings.append(f"The task is taken over from '{added[growing_runs.TAKEN_FROM]}', whose lease had expired.")
     return {
         "task_id": id_of(run, name),
         "workflow_id": run,
@@ -170,7 +172,7 @@ async def log_issue(native: Native, args: calls.LogIssueCall) -> Json:
 async def complete_task(native: Native, args: calls.CompleteTaskCall) -> Json:
     """Complete the unit, or fail it; what came of it stays in either case."""
     run, name = place_of(args.task_id, "task_id")
-    task = grown.in_group(await read_unit(native, run, name), "task", "task_id")
+    task = growing_runs.in_group(await read_unit(native, run, name), "task", "task_id")
     output = {
         "status": args.status,
         "outcome": args.outcome.model_dump(exclude_none=True),
@@ -180,12 +182,12 @@ async def complete_task(native: Native, args: calls.CompleteTaskCall) -> Json:
     failed = args.status == "failed"
     error = (_FAILED, dump(output)) if failed else None
     usage = tokens_of(output)
-    await grown.end(native, task, output, error, usage_json=usage)
+    await growing_runs.end(native, task, output, error, usage_json=usage)
     done = await read_unit(native, run, name)
     return {
         "task_id": args.task_id,
         "workflow_id": run,
-        "duration_seconds": round(grown.seconds_between(done.started_at, done.finished_at)),
+        "duration_seconds": round(growing_runs.seconds_between(done.started_at, done.finished_at)),
         "files_changed": files_of(outcome_of(done)),
         "verification": verified(done),
     }
@@ -217,7 +219,7 @@ async def complete_phase(native: Native, args: calls.CompletePhaseCall) -> Json:
         "name": phase.title,
         "status": phase_status(phase, notes),
         "completed_at": ended,
-        "duration_ms": round(grown.seconds_between(begun, ended) * 1000),
+        "duration_ms": round(growing_runs.seconds_between(begun, ended) * 1000),
         "tasks": tasks,
         **({"warnings": warnings} if warnings else {}),
     }
@@ -236,7 +238,7 @@ async def complete_workflow(native: Native, args: calls.CompleteWorkflowCall) ->
     await native.call("close_run", workflow_id=args.workflow_id, status=_RUN_STATUSES[args.status], force=force, **said)
     read = await read_run(native, args.workflow_id)
     tasks = [one for one in read.units.values() if not one.is_group]
-    spent = sum(grown.seconds_between(one.started_at, one.finished_at) for one in tasks)
+    spent = sum(growing_runs.seconds_between(one.started_at, one.finished_at) for one in tasks)
     files = {path for one in tasks for paths in files_of(outcome_of(one)).values() for path in paths}
     return {
         "workflow_id": args.workflow_id,
@@ -264,7 +266,7 @@ async def _log(
 ) -> Json:
     """Add an entry to the journal; the same call again finds it."""
     run, name = place_of(task_id, "task_id")
-    task = grown.in_group(await read_unit(native, run, name), "task", "task_id")
+    task = growing_runs.in_group(await read_unit(native, run, name), "task", "task_id")
     kept = {key: value for key, value in details.items() if value is not None}
     agent = native.agent(task.holder or task.input("agent_name"))
     added = await native.call(
@@ -279,7 +281,7 @@ async def _log(
         blocks=True if blocks else None,
     )
     if not task.has_ended and added.get("leased_until") is None:
-        await grown.renew(native, task)
+        await growing_runs.renew(native, task)
     return {named: added["entry"], "created_at": added["at"]}
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from dcf.profiles.grown import RunUnit
+from dcf.profiles.growing_runs import RunUnit
 from dcf.values.json_text import Json, load
 
 PHASE_BEGUN: Final = "phase-begun:"

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dcf.core.access.model import Scope
-from dcf.profiles import grown
-from dcf.profiles.grown import Grown, RunUnit, read_run, read_unit
+from dcf.profiles import growing_runs
+from dcf.profiles.growing_runs import Grown, RunUnit, read_run, read_unit
 from dcf.profiles.ids import id_of, place_of
 from dcf.profiles.openfactory import calls
 from dcf.profiles.profile import Failure, Native, NotDone, Profile, ProfileResource, Toolbox, refuse
@@ -147,8 +147,8 @@ def status_of(unit: RunUnit) -> str:
 
 async def _move(native: Native, unit: RunUnit, before: str, status: str) -> str | None:
     if before == "ready":
-        begun = await grown.begin(native, unit, native.agent())
-        taken = begun.get(grown.TAKEN_FROM)
+        begun = await growing_runs.begin(native, unit, native.agent())
+        taken = begun.get(growing_runs.TAKEN_FROM)
         return None if taken is None else f"Taken over from '{taken}', whose lease had expired."
     if before == "in_progress":
         await _hand_in(native, unit)
@@ -157,9 +157,9 @@ async def _move(native: Native, unit: RunUnit, before: str, status: str) -> str 
         await _judge(native, unit, passed=status == "done")
         return None
     if status == "done":
-        await grown.end(native, unit, {"status": "done"})
+        await growing_runs.end(native, unit, {"status": "done"})
         return None
-    await grown.end(native, unit, {"status": "in_progress"}, partial=True)
+    await growing_runs.end(native, unit, {"status": "in_progress"}, partial=True)
     return None
 
 
@@ -168,7 +168,7 @@ async def _hand_in(native: Native, unit: RunUnit) -> None:
     has_gates = bool(unit.facts.get("gates"))
     round_of = int((unit.doc.get("gated") or {}).get("number") or 0) + 1  # the same output again keeps its verdict
     try:
-        await grown.end(native, unit, {"status": "in_review", "round": round_of}, partial=not has_gates)
+        await growing_runs.end(native, unit, {"status": "in_review", "round": round_of}, partial=not has_gates)
     except NotDone as told:
         if told.failure.code != "review_running":
             raise

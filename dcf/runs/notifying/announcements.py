@@ -13,7 +13,7 @@ from dcf.core.documents.notices import TO_HOLDERS, NoticeKind, talk_kind
 from dcf.core.lifecycle.inspection import is_ready
 from dcf.features.people.answering import waits_for_person
 from dcf.features.people.model import Asking
-from dcf.features.questions import events as talk_events
+from dcf.features.questions import events
 from dcf.store.events.outbox import OutboxEntry
 from dcf.store.keys.table import RunKeys
 from dcf.values.instants import to_text
@@ -43,7 +43,7 @@ def event_id_of(workflow_id: str, entry: OutboxEntry, *, is_over: bool = False) 
 def _thing(entry: OutboxEntry, *, is_over: bool) -> str:
     if entry.type in TO_HOLDERS:
         return "run-over" if is_over else f"{entry.state}:stop"
-    return talk_events.thing_of(entry)
+    return events.thing_of(entry)
 
 
 def recipients(workflow_id: str, entry: OutboxEntry, snapshot: Snapshot) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ def is_outdated(entry: OutboxEntry, snapshot: Snapshot) -> bool:
     if entry.type in _ALWAYS_TRUE:
         return entry.type in TO_HOLDERS and entry.state is None and goes_on  # the run was retried
     if talk_kind(entry.type) is not None:
-        return talk_events.is_moot(entry, snapshot)
+        return events.is_moot(entry, snapshot)
     if meta is None or not goes_on:
         return True
     state = entry.state or entry.about
@@ -120,7 +120,7 @@ def event_of(
         return event | {"type": "run_finished", "reason": "run_finished", "status": entry.reason}
     kind = talk_kind(entry.type)
     if kind is not None:
-        return talk_events.told(event, entry, kind, mark)
+        return events.told(event, entry, kind, mark)
     if entry.state is None:
         return event | {"type": "run_stalled"}
     if entry.type in TO_HOLDERS:

@@ -15,8 +15,8 @@ from typing import Final
 
 from dcf.core.access.model import KEY_CALLER, Caller, key_id_of
 from dcf.errors import DcfError, Forbidden, NotFound
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.access.audit_trail import AuditTrail
-from dcf.store.access.keys import AccessKeys
 from dcf.values.text_pieces import clip
 
 log = logging.getLogger(__name__)

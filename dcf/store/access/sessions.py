@@ -12,7 +12,7 @@ from typing import Final
 from dcf.core.access.model import Caller, digest_of, key_id_of
 from dcf.errors import InvalidArgument
 from dcf.store.access import session_keys as web_keys
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.reserve import frees_memory
 

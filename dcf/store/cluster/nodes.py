@@ -174,8 +174,8 @@ class ClusterNodes:
             pool = self._pools.setdefault(node, self._around(made))
         try:
             fresh: Connection = pool.get_connection()
-        except redis.ResponseError as error:  # the handshake of a new connection was refused
-            raise faults.reply_error(error) from None
+        except redis.ResponseError as error:
+            raise faults.handshake_error(error) from None
         return fresh
 
     def _known(self) -> NodesManager:

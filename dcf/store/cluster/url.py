@@ -13,7 +13,7 @@ from dcf.errors import InvalidArgument
 from dcf.store.cluster.connections import ClusterConnections
 from dcf.store.cluster.nodes import ClusterNodes
 from dcf.store.connection.connections import Pool, as_it_is
-from dcf.store.connection.packets import IN_PACKETS
+from dcf.store.connection.handshake import BEGUN
 from dcf.store.connection.pools import pool_options, waiting_options
 from dcf.store.connection.url import host_port, options_in, split_hosts, unquoted, url_errors, use_files
 
@@ -52,7 +52,7 @@ def open_cluster(url: str, *, wait_replicas: int = 0, around: Callable[[Pool], P
     secure: dict[str, Any] = {"connection_class": redis.SSLConnection} if is_secure else {}
     encrypted = login | ({"ssl": True} if is_secure else {})
     waiting = waiting_options() | encrypted
-    options = pool_options() | IN_PACKETS | login | secure
+    options = pool_options() | BEGUN | login | secure
     return ClusterConnections(ClusterNodes(hosts, encrypted, options, waiting, around), wait_replicas=wait_replicas)
 
 

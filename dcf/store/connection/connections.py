@@ -19,8 +19,7 @@ from dcf import metrics
 from dcf.errors import StoreUnavailable
 from dcf.store.connection import faults
 from dcf.store.connection.commands import Command, Reply
-from dcf.store.connection.introduction import INTRODUCED, answer_of
-from dcf.store.connection.packets import IN_PACKETS
+from dcf.store.connection.handshake import BEGUN, answer_of
 from dcf.store.connection.pools import place_of, pool_of, pool_options, sentinel_pool, sentinels
 from dcf.store.connection.routes import RoutedConnection
 from dcf.store.connection.url import names_sentinels
@@ -190,8 +189,8 @@ class Connections:
     def _opened(self) -> Connection:
         try:
             fresh: Connection = self._pool.get_connection()
-        except redis.ResponseError as error:  # the handshake of a new connection was refused
-            raise faults.reply_error(error) from None
+        except redis.ResponseError as error:
+            raise faults.handshake_error(error) from None
         try:
             self._learn_form(fresh)
         except BaseException:
@@ -334,7 +333,5 @@ def _is_missing_group(reply: Reply) -> bool:
 def open_pool(url: str) -> Pool:
     """Open a connection pool for a Redis URL: redis://, rediss://, unix://, or redis+sentinel://host,host/name/db."""
     is_one = not names_sentinels(url)
-    pool: Pool = (
-        pool_of(redis.ConnectionPool, url, pool_options() | IN_PACKETS | INTRODUCED) if is_one else sentinel_pool(url)
-    )
+    pool: Pool = pool_of(redis.ConnectionPool, url, pool_options() | BEGUN) if is_one else sentinel_pool(url)
     return pool

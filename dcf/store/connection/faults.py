@@ -99,6 +99,14 @@ class NoPassword(AuthenticationError):
         self.reason = reason
 
 
+class UnusableStore(redis.ResponseError):
+    """dcf must not use this Redis, whatever it answers; raised by what each connection begins with."""
+
+    def __init__(self, refusal: StoreUnsuitable) -> None:
+        super().__init__(refusal.code)
+        self.refusal = refusal
+
+
 def reply_error(error: redis.ResponseError) -> PassingError | StoreUnavailable | StoreUnsuitable:
     """Return dcf's error for an error reply."""
     code = _code(error)
@@ -125,6 +133,11 @@ def no_json() -> StoreUnsuitable:
         "A document of dcf is no JSON; it may have been changed by hand.",
         "Look at the keys of the call with GET, and repair or delete the damaged one.",
     )
+
+
+def handshake_error(error: redis.ResponseError) -> PassingError | StoreUnavailable | StoreUnsuitable:
+    """Return dcf's error for a new connection that refused this Redis, or that Redis refused."""
+    return error.refusal if isinstance(error, UnusableStore) else reply_error(error)
 
 
 def node_of_cluster() -> StoreUnsuitable:
@@ -175,6 +188,11 @@ def rejection(error: redis.ResponseError) -> str | None:
 def is_refused(error: redis.ResponseError) -> bool:
     """Return True if this Redis does not let this user send the command, or does not have it."""
     return _code(error) == "NOPERM" or is_unknown(error)
+
+
+def is_of_another_type(error: redis.ResponseError) -> bool:
+    """Return True if the key of the command holds something of another type."""
+    return _code(error) == "WRONGTYPE"
 
 
 def is_unknown(error: redis.ResponseError) -> bool:

@@ -6,7 +6,7 @@ from typing import Final
 import redis
 
 from dcf.errors import StoreUnsuitable
-from dcf.store.connection import faults
+from dcf.store.connection import faults, layout
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections, checked
 from dcf.store.forms.form import FormName
@@ -26,7 +26,7 @@ _NEEDED: Final[Mapping[FormName, Mapping[str, Command]]] = {
     "text": {
         "GET": ("GET", keys.PROBE),
         "MGET": ("MGET", keys.PROBE),
-        "SET": ("SET", keys.PROBE, "1", "XX", "KEEPTTL"),
+        "SET KEEPTTL": ("SET", keys.PROBE, "1", "XX", "KEEPTTL"),
         "HGETALL": ("HGETALL", keys.PROBE),
         "HKEYS": ("HKEYS", keys.PROBE),
         "EVAL": _SCRIPT,
@@ -76,7 +76,9 @@ def inspect_server(connections: Connections, wait_replicas: int = 0) -> ServerFa
 
     Raise StoreUnsuitable if dcf cannot use it, or cannot wait for replicas there.
     """
-    needed = dict(_NEEDED[connections.form.name]) | ({"WAIT": _ACKNOWLEDGED} if wait_replicas else {})
+    needed: dict[str, Command] = {"SET": layout.WRITE, **_NEEDED[connections.form.name]}
+    if wait_replicas:
+        needed["WAIT"] = _ACKNOWLEDGED
     if connections.shards > 1:
         needed |= _NEEDED_IN_CLUSTER
     lines: list[str] = []
@@ -84,6 +86,8 @@ def inspect_server(connections: Connections, wait_replicas: int = 0) -> ServerFa
         info, *replies = server.ask(("INFO", "everything"), *needed.values())
         for name, reply in zip(needed, replies, strict=True):
             _check(name, reply)
+            if name == "SET":
+                _check_layout(reply)
         lines = _lines(info)
     if "cluster_enabled:1" in lines and connections.shards == 1:
         raise faults.node_of_cluster()
@@ -126,6 +130,16 @@ def _check(name: str, reply: Reply) -> None:
             "Start a server that has the module. There, 'dcf store move --to text' makes it needless.",
         )
     raise StoreUnsuitable(f"This Redis has no {name}, which dcf needs.", _REMEDY)
+
+
+def _check_layout(record: Reply) -> None:
+    """Raise StoreUnsuitable if a newer dcf has written the record since this connection read it.
+
+    A Redis that takes no writes now keeps no record, and the next process writes it.
+    """
+    refusal = layout.refusal_of(record) if isinstance(record, bytes) else None
+    if refusal is not None:
+        raise refusal
 
 
 def _lines(info: Reply) -> list[str]:

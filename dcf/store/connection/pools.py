@@ -9,8 +9,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from dcf.store.connection.introduction import INTRODUCED
-from dcf.store.connection.packets import IN_PACKETS
+from dcf.store.connection.handshake import BEGUN
 from dcf.store.connection.url import names_sentinels, sentinel_target, url_errors, use_files
 
 MOST_CONNECTIONS = 512
@@ -94,7 +93,7 @@ def sentinel_pool(url: str) -> Any:
     target = sentinel_target(url)
     make: Any = Sentinel  # redis-py leaves its synchronous sentinel untyped
     sentinel = make(target.hosts, sentinel_kwargs=_SENTINEL_OPTIONS)
-    options = pool_options() | target.options | _FIXED | IN_PACKETS | INTRODUCED
+    options = pool_options() | target.options | _FIXED | BEGUN
     return _tried(sentinel.master_for(target.master, **options).connection_pool)
 
 

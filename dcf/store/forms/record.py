@@ -13,7 +13,7 @@ import redis
 from dcf.errors import StoreUnsuitable
 from dcf.store.connection import faults
 from dcf.store.connection.commands import Command, Reply
-from dcf.store.connection.introduction import ASKED
+from dcf.store.connection.handshake import ASK_FORM
 from dcf.store.forms.form import FORM_TITLES, DocumentForm
 from dcf.store.forms.json_form import JSON_FORM
 from dcf.store.forms.text_form import TEXT_FORM
@@ -39,9 +39,9 @@ _LOOKED_AT: Final = 20
 def form_of(ask: Ask, wanted: WantedForm = "auto", *, shards: int = 1, told: Sequence[Reply] = ()) -> DocumentForm:
     """Return the form of a Redis. Raise StoreUnsuitable if this process cannot or must not use it.
 
-    `told` is the reply to `ASKED`, if it was sent already.
+    `told` is the reply to `ASK_FORM`, if it was sent already.
     """
-    (recorded,) = told or ask([ASKED])
+    (recorded,) = told or ask([ASK_FORM])
     if isinstance(recorded, redis.ResponseError):
         raise faults.reply_error(recorded)
     found = _recorded(recorded) if isinstance(recorded, bytes) else _decided(ask, wanted, shards)

@@ -60,6 +60,7 @@
 | `cp:idx:documents` | string | the first process that connects, `dcf store move`: in which form documents are kept | for ever |
 | `cp:idx:sweep` | string | the process that sweeps the indexes for wrong entries, so that no other does | an hour |
 | `cp:idx:time`, on a cluster also in 16 shards | string | clocks, each time they look: the latest time of the server that any has seen | for ever |
+| `cp:idx:layout` | string | the first process of dcf: the version of the key layout, and the dcf that wrote it (`connection/layout.py`) | for ever |
 | `cp:idx:probe` | string | health reports: the small write that shows whether Redis takes writes; `…:{<tag>}` at nodes, `…:{<run>}` where a run is explained | a minute |
 | `cp:idx:seen` | sorted set | servers, every few seconds: agents by when they last called a tool | the last 1000, a week after the last call |
 | `cp:idx:platforms` | hash | processes whose circuit breaker is open, by kind of platform: since when, and the latest error | two minutes after the last |
@@ -95,12 +96,11 @@ DUE = "cp:idx:due:"
 NEWS = "cp:idx:news"
 SERVER_TIME = "cp:idx:time"
 PROBE = "cp:idx:probe"
+LAYOUT = "cp:idx:layout"
 SEEN = "cp:idx:seen"
 PLATFORMS = "cp:idx:platforms"
 SWEPT = "cp:idx:swept"
-
-_DUE_SHARDS: Final = 8
-"""Keys that hold the due times of all runs. Fixed, since a run's due time is written to the same one for ever."""
+_DUE_SHARDS: Final = 8  # fixed, since a run's due time is written to the same key for ever
 
 
 @lru_cache(maxsize=1024)

@@ -11,7 +11,7 @@ from mcp.server.context import CallNext, ServerRequestContext
 
 from dcf.core.access.model import Caller, Scope
 from dcf.verbs.authentication import WhoCalls
-from dcf.verbs.profiles import AUTO, HEADER, listed_for
+from dcf.verbs.listed_tools import AUTO, HEADER, listed_for
 from dcf.verbs.registry import ToolSpec
 
 _METHOD = "tools/list"

@@ -16,7 +16,7 @@ from dcf.values.json_text import dump
 from dcf.verbs.answers.legal_calls import unknown_tool
 from dcf.verbs.key_watch import KeyWatch
 from dcf.verbs.limits import refuse_excess
-from dcf.verbs.profiles import AUTO, listed_for
+from dcf.verbs.listed_tools import AUTO, listed_for
 from dcf.verbs.registry import ToolSpec, printable
 
 _CALL: Final = "tools/call"

@@ -23,7 +23,7 @@ from dcf.tools.mcp.reading import ToolReading
 from dcf.values.json_text import Json, dump
 from dcf.values.profile_names import SYSTEM_PROFILES, SystemProfile
 from dcf.verbs.key_watch import KeyWatch
-from dcf.verbs.profiles import HEADER
+from dcf.verbs.listed_tools import HEADER
 from dcf.verbs.registry import printable
 
 _REFUSALS: Final = frozenset({"rate_limited", "forbidden"})

@@ -24,7 +24,7 @@ from dcf.tools.verbs import (
     validation,
 )
 from dcf.values.profile_names import SYSTEM_PROFILES
-from dcf.verbs.profiles import ALL, AUTO, profiles
+from dcf.verbs.listed_tools import ALL, AUTO, profiles
 from dcf.verbs.registry import TOOLS, Toolset, ToolSpec, is_served
 
 _TOOLSETS: Final[tuple[Toolset, ...]] = get_args(Toolset)

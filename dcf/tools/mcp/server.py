@@ -50,7 +50,7 @@ from dcf.verbs.endpoints import security_of
 from dcf.verbs.envelope import call
 from dcf.verbs.key_watch import KeyWatch
 from dcf.verbs.limits import Meter, meter_of
-from dcf.verbs.profiles import AUTO
+from dcf.verbs.listed_tools import AUTO
 from dcf.verbs.progress import StreamsWhereAsked, reporting
 from dcf.verbs.registry import ToolSpec
 from dcf.version import __version__

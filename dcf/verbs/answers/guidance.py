@@ -17,7 +17,7 @@ from dcf.values.json_text import Json
 from dcf.verbs.answers.next_calls import Call, calls_after_refusal, wait_again
 from dcf.verbs.answers.suggestions import call_again, closest
 from dcf.verbs.argument_checks import AlmostRight
-from dcf.verbs.profiles import AUTO, listed_for
+from dcf.verbs.listed_tools import AUTO, listed_for
 from dcf.verbs.registry import TOOLS, Answer, Arguments, ToolSpec, printable
 from dcf.verbs.unlisted import is_listed
 from dcf.workforce.steps import Step, to_complete

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from dcf.asl.state_paths import ancestors
 from dcf.core.documents.model import Status
-from dcf.features.questions import asking as questions
+from dcf.features.questions import asking
 from dcf.runs.views.overview import Glance
 from dcf.runs.views.status import StateView
 from dcf.values.instants import to_text
@@ -46,7 +46,7 @@ def panel(visit: Visit, seen: Glance, address: RunAddress) -> dict[str, Any] | N
         "skills": list(found.brief.skills),
         "gates": _gates(found),
         "verdicts": [one.as_json() for one in reversed(found.gates.verdicts[-_VERDICTS:])],
-        "questions": [questions.shown(one) for one in found.questions[-_QUESTIONS:]],
+        "questions": [asking.shown(one) for one in found.questions[-_QUESTIONS:]],
         "notified": _notified(found),
         "entries": [one.as_json() for one in found.entries],
         "artifacts": [

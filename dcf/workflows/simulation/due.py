@@ -13,7 +13,7 @@ from dcf.asl.machine import Machine, Task
 from dcf.asl.places import resolve
 from dcf.asl.resources import FOR_CALLBACK, Resource
 from dcf.asl.steps import OpenTask
-from dcf.core.completing.outside import Conclusion
+from dcf.core.completing.conclusion import Conclusion
 from dcf.core.completing.waiting import begun, limited
 from dcf.core.documents.decision import Snapshot
 from dcf.core.documents.model import Lease, Meta, RunStatus, StateDoc
@@ -26,7 +26,7 @@ from dcf.features.external import signalling
 from dcf.features.external.model import NO_SIGNALS, Signals
 from dcf.features.external.signal import NAME_RULE, is_signal_name
 from dcf.features.external.signalling import Signal
-from dcf.features.people import answering as human_tasks
+from dcf.features.people import answering
 from dcf.features.people.answering import Answerer, HumanAnswer, Produced
 from dcf.features.people.producers import CONCLUDED, Producers, led_here
 from dcf.values.instants import SECOND, to_text
@@ -174,10 +174,10 @@ class OutsideTasks:
         assert doc.asked is not None, "it waits for a person"
         reply = _reply(path, waiting)
         reply = replace(reply, produced=Produced(epoch=doc.lease.epoch, by=self._producers(path)))
-        refusal = human_tasks.refusal_of(reply, doc, doc.asked, task)
+        refusal = answering.refusal_of(reply, doc, doc.asked, task)
         if refusal is not None:
             raise _refused(f"the answer to '{path}'", refusal)
-        wish = human_tasks.conclusion_of(reply, task, doc.lease.epoch, now)
+        wish = answering.conclusion_of(reply, task, doc.lease.epoch, now)
         if not wish.failed and waiting.asked_task is not None:
             refuse_misfit(waiting.asked_task, wish.output)
         self.history.append((CONCLUDED, path, {"answered_by": reply.by.name}))
@@ -229,7 +229,7 @@ def read_signals(listed: Json) -> tuple[SimulatedSignal, ...]:
 
 def _timed_out(path: str, doc: StateDoc, now: int) -> Conclusion:
     """Return the end of a Task whose time has passed: the default choice of a human task, or a failure."""
-    default = human_tasks.default_of(path, doc, now)
+    default = answering.default_of(path, doc, now)
     if default is None:
         error = doc.timed_out(now)
         return Conclusion(state=path, epoch=doc.lease.epoch, by=_CLOCK, failed=True, error=error)

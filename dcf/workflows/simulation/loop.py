@@ -39,7 +39,7 @@ from dcf.asl.steps import (
     next_item,
 )
 from dcf.asl.surroundings import SECOND, Clock
-from dcf.core.completing.outside import Conclusion
+from dcf.core.completing.conclusion import Conclusion
 from dcf.errors import InvalidArgument, StateError
 from dcf.values.json_text import Json
 from dcf.values.records import record

@@ -9,8 +9,8 @@ from typer.testing import Result
 from dcf.core.access.model import Scope
 from dcf.core.access.quotas import Account, Quotas
 from dcf.features.documents.storage import EditedDocument, EditOutcome, Edits
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.access.authors import authored_by
-from dcf.store.access.keys import AccessKeys
 from dcf.store.connection.connections import Connections
 from dcf.values.instants import SECOND, from_text
 from tests.support.paths import ROOT

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dcf.cli.processes.job import read_assignments
+from dcf.cli.running.run_request import read_assignments
 from dcf.core.definitions.model import read_definition
 from dcf.errors import InvalidArgument
 from tests.support.tables import rows

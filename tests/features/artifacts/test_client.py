@@ -1,4 +1,4 @@
-"""Projects and artifacts, from Python."""
+"""Artifacts, from Python."""
 
 import hashlib
 import secrets
@@ -10,23 +10,6 @@ import pytest
 from dcf.client import Client, KeptArtifact, ListedProject, ProjectDetails, ProjectOverview
 from dcf.errors import InvalidArgument, NotFound, Refused
 from tests.python.workflows import EMPTY
-
-
-def test_a_project_is_made_found_listed_and_deleted(client: Client, run_id: str) -> None:
-    made = client.put_project(run_id, name="Shop", paths=[f"/srv/{run_id}"], git={"branch": "main"})
-    assert (made.existed, made.changed, made.project.paths[0].path) == (False, True, f"/srv/{run_id}")
-    assert not client.put_project(run_id, name="Shop").changed
-    with pytest.raises(Refused):
-        client.put_project(run_id, name="Store")
-    run = client.start(EMPTY, project=run_id)
-    found = client.get_project(path=f"/srv/{run_id}")
-    assert (found.project.project, found.overview.newest_runs) == (run_id, (run.workflow_id,))
-    assert [one.workflow_id for one in client.list(project=run_id)] == [run.workflow_id]
-    assert run_id in [one.project for one in client.list_projects()]
-    assert client.get(run.workflow_id).project == run_id
-    assert client.delete_project(run_id).existed
-    with pytest.raises(NotFound):
-        client.get_project(run_id)
 
 
 def test_bytes_texts_and_files_come_back_as_they_were(client: Client, run_id: str, tmp_path: Path) -> None:

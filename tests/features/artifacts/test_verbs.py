@@ -253,7 +253,7 @@ async def test_an_upload_may_not_become_longer_than_an_artifact(shelved: Tools, 
 async def test_a_run_has_a_thousand_artifacts_at_most(
     shelved: Tools, run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.features.artifacts.model.MOST_ARTIFACTS", 3)
+    monkeypatch.setattr("dcf.features.artifacts.rules.MOST_ARTIFACTS", 3)
     for number in range(3):
         await shelved.ok("put_artifact", workflow_id=run, name=f"f{number}", content="x")
     await shelved.refused("too_many", "put_artifact", workflow_id=run, name="f3", content="x")

@@ -1,4 +1,4 @@
-"""What a workflow says of signals and child runs is checked before it is run, as far as it is written out."""
+"""What a workflow says of signals is checked before it is run, as far as it is written out."""
 
 from typing import Any
 
@@ -8,7 +8,6 @@ from tests.support.tables import rows
 from tests.support.workflows.machines import workflow
 
 SIGNAL = "dcf:signal"
-CHILD = "arn:aws:states:::states:startExecution.sync:2"
 
 
 def problems(resource: str, **fields: Any) -> list[tuple[str, str]]:
@@ -25,8 +24,6 @@ def problems(resource: str, **fields: Any) -> list[tuple[str, str]]:
         (SIGNAL, {"name": "paid"}),
         (SIGNAL, {"name.$": "$.name"}),
         (SIGNAL, {"name.$": "States.Format('paid-{}', $.id)", "more": 1}),
-        (CHILD, {"StateMachineArn": "inner", "Input.$": "$"}),
-        (CHILD, {"StateMachineArn.$": "$.which", "Name": "n", "Agents": {"Do": "ann"}}),
     ],
 )
 def test_what_is_right_is_accepted(resource: str, given: dict[str, Any]) -> None:
@@ -38,8 +35,6 @@ def test_what_is_right_is_accepted(resource: str, given: dict[str, Any]) -> None
     [
         (SIGNAL, {"signal": "paid"}, "missing_field"),
         (SIGNAL, {"name": "two words"}, "invalid_value"),
-        (CHILD, {"Input": {}}, "missing_field"),
-        (CHILD, {"StateMachineArn": "inner", "Inputs": {}}, "unknown_field"),
     ],
 )
 def test_what_can_never_work_is_told_with_its_place(resource: str, given: dict[str, Any], code: str) -> None:
@@ -49,4 +44,3 @@ def test_what_can_never_work_is_told_with_its_place(resource: str, given: dict[s
 
 def test_without_parameters_the_input_says_it() -> None:
     assert problems(SIGNAL) == []
-    assert problems(CHILD) == []

@@ -1,9 +1,7 @@
-"""The commands on findings and on the catalogue, for people and for programs."""
+"""The commands on findings, for people and for programs."""
 
 import json
 import secrets
-from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -72,57 +70,3 @@ def test_what_is_refused_names_commands(dcf: Dcf, project: str) -> None:
     assert dcf("findings", "add", "x", "y", "--location", "7").exit_code == 2
     assert "--metadata is no JSON object" in dcf("findings", "add", "x", "y", "--metadata", "7").stderr
     assert "Give --run too" in dcf("findings", "add", "x", "y", "--state", "A").stderr
-
-
-def test_a_directory_is_loaded_and_every_problem_told(dcf: Dcf, project: str, tmp_path: Path) -> None:
-    for name, text in (("good", "---\nglobs: ['*.py']\n---\nType it.\n"), ("bad", "no front matter")):
-        (tmp_path / "rules").mkdir(exist_ok=True)
-        (tmp_path / "rules" / f"{name}.md").write_text(text)
-    first = told(dcf, "catalogue", "load", tmp_path, "--project", project, code=1)
-    assert [one["name"] for one in first["loaded"]] == ["good"]
-    (problem,) = first["problems"]
-    assert (problem["file"], problem["code"]) == ("rules/bad.md", "no_frontmatter")
-    (tmp_path / "rules" / "bad.md").unlink()
-    again = told(dcf, "catalogue", "load", tmp_path, "--project", project)
-    assert ([one["name"] for one in again["unchanged"]], again["loaded"]) == (["good"], [])
-    (tmp_path / "rules" / "good.md").write_text("---\nglobs: ['*.py']\n---\nType all of it.\n")
-    changed = dcf("catalogue", "load", tmp_path, "--project", project)
-    assert (changed.exit_code, "1 new versions" in changed.stdout) == (0, True)
-    assert dcf("catalogue", "load", tmp_path / "none").exit_code == 2
-    shown = dcf("catalogue", "show", "rule", "good", "--project", project).stdout
-    assert all(word in shown for word in ("good", "versions 1, 2", "Type all of it."))
-    listed = told(dcf, "catalogue", "search", "--file", "src/a.py", "--kind", "rule", "--project", project)
-    assert "good" in [one["name"] for one in listed["definitions"]]
-
-
-def test_a_definition_from_a_file_is_shown_found_and_deleted(dcf: Dcf, tmp_path: Path) -> None:
-    name = f"n-{secrets.token_hex(4)}"
-    file = tmp_path / "schema.json"
-    file.write_text('{"type": "object"}')
-    made = told(dcf, "catalogue", "put", "schema", name, file, "--tag", "json", "--description", "An object.")
-    assert (made["changed"], made["definition"]["version"]) == (True, "1")
-    assert told(dcf, "catalogue", "show", "schema", name)["content"] == {"type": "object"}
-    put = ("catalogue", "put", "schema", name, file)
-    more = ("--complexity", "high", "--attributes", '{"phases": 2}', "--session", name, "--expiry", 120)
-    kept = told(dcf, *put, *more)["definition"]
-    assert (kept["complexity"], kept["attributes"]) == ("high", {"phases": 2})
-    lives = datetime.fromisoformat(kept["expires_at"]) - datetime.fromisoformat(kept["updated_at"])
-    assert lives.total_seconds() == 120
-    look = ("catalogue", "search", name, "--session", name)
-    assert [
-        told(dcf, *look, *wanted)["total"]
-        for wanted in (("--complexity", "high"), ("--complexity", "simple"), ("--always",))
-    ] == [1, 0, 0]
-    assert told(dcf, *look, "--not-always", "--complexity", "high", "--offset", 1)["definitions"] == []
-    assert "is no complexity" in dcf(*look, "--complexity", "odd").stderr
-    assert "is no complexity" in dcf(*put, "--complexity", "odd").stderr
-    assert "--attributes is no JSON object" in dcf(*put, "--attributes", "7").stderr
-    assert dcf(*put, "--session", name, "--expiry", 59).exit_code == 2
-    assert name in dcf("catalogue", "search", name, "--tag", "json").stdout
-    assert dcf("catalogue", "put", "odd", name, file).exit_code == 2
-    assert dcf("catalogue", "put", "schema", name, tmp_path / "none").exit_code == 2
-    refused = dcf("catalogue", "put", "skill", name, file)
-    assert (refused.exit_code, "kept_elsewhere" in refused.stderr) == (1, True)
-    assert dcf("catalogue", "delete", "schema", name).exit_code == 2
-    assert told(dcf, "catalogue", "delete", "schema", name, "--yes")["existed"]
-    assert dcf("catalogue", "show", "schema", name).exit_code == 3

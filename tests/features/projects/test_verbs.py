@@ -18,8 +18,8 @@ from dcf.features.projects.model import (
     ProjectFound,
     ProjectPlace,
     ProjectWish,
-    put,
 )
+from dcf.features.projects.rules import put
 from dcf.values.refusal import Refusal
 from tests.support.tables import rows
 from tests.tools.access import ask, key_of

@@ -18,8 +18,8 @@ from dcf.core.lifecycle.retention import Deleted, RetentionPolicy
 from dcf.core.listing.runs import RunQuery
 from dcf.errors import StoreUnsuitable, UnknownRun
 from dcf.features.retention.expiring import EXPIRING
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.access.authors import authored_by
-from dcf.store.access.keys import AccessKeys
 from dcf.store.access.quotas import QuotaUsage
 from dcf.store.connection.connections import Connections
 from dcf.store.events.notified import Announcement, FailedAnnouncement, ToldRecords

@@ -6,7 +6,6 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcf.features.schedules.cron import MOST_TICKS
 from dcf.features.schedules.documents import read_schedule, write_schedule
 from dcf.features.schedules.model import (
     MOST_RECORDS,
@@ -30,6 +29,7 @@ from dcf.features.schedules.ticking import (
     settle,
     triggered,
 )
+from dcf.features.schedules.timing import MOST_TICKS
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump, load
 from dcf.values.refusal import Refusal

@@ -1,14 +1,9 @@
-"""Work across runs, and what it used up, from Python."""
+"""Work across runs, from Python."""
 
 import uuid
 from typing import Any
 
-import pytest
-
 from dcf.client import Client
-from dcf.errors import InvalidArgument
-from dcf.worker import TaskContext, TaskFailed
-from tests.support.waiting import PATIENCE_S
 
 TWO: dict[str, Any] = {
     "asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "Next": "B"}, "B": {"Type": "Task", "End": True}}}
@@ -26,44 +21,6 @@ def test_work_is_found_and_claimed_across_runs(client: Client, run_id: str) -> N
     (held,) = client.find_work(me, workflow_id=run_id, status="running")
     assert held.holder == me
     assert client.claim_work(me, workflow_id=run_id) is None
-
-
-def test_a_budget_is_set_and_usage_is_read(client: Client, run_id: str) -> None:
-    client.start(TWO, workflow_id=run_id, agents="ann")
-    given = client.set_budget(run_id, {"tokens": 100, "cost": "5", "currency": "EUR"}, request_id="once")
-    assert (given.budget, given.used_up) == ({"tokens": 100, "cost": "5", "currency": "EUR"}, None)
-    assert client.set_budget(run_id, {"tokens": 100, "cost": "5", "currency": "EUR"}, request_id="once").repeated
-    assert client.read_usage(run_id).total.reports == 0
-    assert client.read_usage(agent_id=f"a-{uuid.uuid4().hex[:8]}").days == {}
-    with pytest.raises(InvalidArgument):
-        client.set_budget(run_id, {"tokens": -1})
-    both = client.set_budget(run_id, {"seconds": 60, "tokens": None})
-    assert both.budget == {"cost": "5", "currency": "EUR", "seconds": 60}, "what is not named stays"
-    assert client.set_budget(run_id, None).budget is None
-
-
-def test_what_functions_say_they_used_is_summed_by_state_and_agent(served: Client, run_id: str) -> None:
-    def ask(given: Any, context: TaskContext) -> str:
-        context.report_usage(tokens_in=900, tokens_out=100, model="m")
-        context.report_usage(cost=0.25, currency="EUR", model="m")
-        return "no object, so the OutputSchema refuses it: what it cost is charged all the same"
-
-    async def fail(given: Any, context: TaskContext) -> None:
-        context.report_usage(tokens_in=10)
-        raise TaskFailed("Rejected", "no")
-
-    me, catch = f"a-{uuid.uuid4().hex[:8]}", [{"ErrorEquals": ["States.ALL"], "Next": "B"}]
-    states = {
-        "A": {"Type": "Task", "OutputSchema": {"type": "object"}, "Catch": catch, "End": True},
-        "B": {"Type": "Task", "End": True},
-    }
-    served.start({"asl": {"StartAt": "A", "States": states}}, workflow_id=run_id, agents=me)
-    with served.serve({"A": ask, "B": fail}, me):
-        served.wait(run_id, timeout_s=PATIENCE_S)
-    used = served.read_usage(run_id)
-    assert (used.total.tokens_in, used.total.cost, used.total.reports) == (910, {"EUR": "0.25"}, 2)
-    assert {name: sums.tokens_in for name, sums in used.states.items()} == {"A": 900, "B": 10}
-    assert served.read_usage(agent_id=me).total.tokens_out == 100
 
 
 def test_a_run_that_grows_is_opened_in_a_project_with_its_input_and_limits(client: Client, run_id: str) -> None:

@@ -1,4 +1,4 @@
-"""find_work, usage of completions, read_usage and set_budget, as an MCP client calls them."""
+"""find_work and its limits, as an MCP client calls them."""
 
 import uuid
 from collections.abc import Iterator
@@ -11,7 +11,6 @@ from dcf.application.application import Application, open_application
 from dcf.settings.process import Settings
 from dcf.tools.mcp.server import build_server
 from dcf.verbs.answers.work import steps_of
-from tests.support.tables import rows
 from tests.tools.calls import Tools
 
 pytestmark = pytest.mark.anyio
@@ -124,27 +123,6 @@ async def test_an_agent_at_its_limit_is_not_told_of_what_nobody_can_take_any_mor
         await tools.call("cancel_run", workflow_id=f"{run}-1", reason="not needed")
         application.inbox.give_back(me, waited["message_id"])
         assert (await tools.call("await_workflow_event", agent_id=me, timeout_s=0)).payload["status"] == "timeout"
-
-
-@rows("usage", [{}, {"tokens_in": -1}, {"cost": 1, "currency": "EUR"}, {"secs": 1}, [], "x"])
-async def test_usage_that_is_none_changes_nothing(application: Application, usage: Any) -> None:
-    run = f"r-{uuid.uuid4().hex[:8]}"
-    async with Client(build_server(application)) as client:
-        tools = await Tools.of(client)
-        await tools.call("start_run", workflow_json=TWO, workflow_id=run, agents_map_json={"*": "w"})
-        taken = await tools.call("acquire_state_lease", workflow_id=run, state="A", owner_agent_id="w")
-        token = taken.payload["work"]["lease_token"]
-        answer = await tools.call(
-            "update_workflow_control_plane",
-            workflow_id=run,
-            state="A",
-            lease_token=token,
-            new_status="succeeded",
-            output_json={},
-            usage_json=usage,
-        )
-        assert answer.code == "invalid_argument"
-        assert (await tools.call("find_work", workflow_id=run)).payload["items"][0]["status"] == "running"
 
 
 async def test_a_project_is_given_limits_by_who_plans(application: Application) -> None:

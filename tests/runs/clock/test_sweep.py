@@ -10,7 +10,7 @@ from dcf.core.lifecycle.retention import RetentionPolicy
 from dcf.core.listing.checks import ListKind
 from dcf.errors import StoreUnsuitable
 from dcf.runs.clock.sweep import Sweep, SweepReport
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.keys import table as keys

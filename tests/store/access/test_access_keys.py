@@ -6,7 +6,7 @@ import pytest
 
 from dcf.core.access.model import Scope
 from dcf.errors import UnknownKey
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.keys.table import access_key
 from tests.support.redis.counting import CountingPool

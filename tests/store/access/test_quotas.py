@@ -11,8 +11,8 @@ from dcf.core.access.model import Scope
 from dcf.core.access.quotas import Account, Quotas
 from dcf.errors import StoreUnavailable
 from dcf.features.documents.storage import EditedDocument, EditOutcome, Edits
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.access.authors import authored_by
-from dcf.store.access.keys import AccessKeys
 from dcf.store.access.quotas import QuotaUsage, charge, forget_run, receipt_command
 from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connections, open_pool

@@ -9,7 +9,7 @@ import hiredis
 from dcf.core.access.model import Scope
 from dcf.core.listing.checks import ListKind
 from dcf.runs.clock.sweep import Sweep
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.lists.agents import AgentRecord
 from dcf.store.lists.checks import Listings
 from dcf.workforce.crew.assigning import assign

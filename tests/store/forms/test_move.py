@@ -8,7 +8,7 @@ import pytest
 
 from dcf.errors import StoreUnsuitable
 from dcf.features.documents.storage import EditedDocument, EditOutcome, Edits
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.server_time import ServerTime
 from dcf.store.forms import move as moving

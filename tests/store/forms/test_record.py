@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dcf.errors import StoreUnavailable, StoreUnsuitable
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import exchange, open_pool
 from dcf.store.connection.inspection import inspect_server

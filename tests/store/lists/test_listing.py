@@ -13,7 +13,7 @@ import pytest
 from dcf.core.access.model import Scope
 from dcf.errors import DcfError
 from dcf.runs.clock.sweep import Sweep
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.keys import table as keys
 from dcf.store.lists.agents import AgentRecord, AgentRecords

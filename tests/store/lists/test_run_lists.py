@@ -23,7 +23,7 @@ from dcf.features.work.listing import WorkQuery, WorkStatus, read_work_place
 from dcf.features.work.operations import FoundWork
 from dcf.features.work.storage import WorkList
 from dcf.runs.clock.sweep import Sweep
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.cluster.connections import SHARDS
 from dcf.store.cluster.keys import cluster_key, slot_of
 from dcf.store.connection.connections import Connections, exchange, open_pool

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dcf.asl.state_paths import split
-from dcf.core.completing.outside import Conclusion
+from dcf.core.completing.conclusion import Conclusion
 from dcf.core.documents.answers import Created, Leased, Owed, Updated
 from dcf.core.documents.model import RunStatus, Status
 from dcf.core.leasing.lease import Acquire

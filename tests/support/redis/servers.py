@@ -18,7 +18,7 @@ SERVER = str(_PROGRAM.server)
 """The server that dcf itself would start."""
 
 LOAD_JSON = tuple(word for module in _PROGRAM.modules for word in ("--loadmodule", str(module)))
-"""The options by which it loads RedisJSON; none where no wheel has it."""
+"""Options by which it loads RedisJSON; none where no wheel has it."""
 
 MODULES = LOAD_JSON if STORED.name == "json" else ()
 """Options of a server that has what the documents of this run of the tests need."""

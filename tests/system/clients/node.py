@@ -92,10 +92,14 @@ def install(place: Path, wanted: Path = HERE) -> Path:
 
 
 def _ci(place: Path) -> None:
-    quiet = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
+    npm(place, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
+
+
+def npm(place: Path, *arguments: str) -> str:
+    """Run npm in a directory; return what it printed."""
     patience = ("--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=3000")
     done = subprocess.run(
-        [NODE, _NPM, "ci", *quiet, *patience],
+        [NODE, _NPM, *arguments, *patience],
         cwd=place,
         env=_trusting(os.environ),
         capture_output=True,
@@ -104,7 +108,7 @@ def _ci(place: Path) -> None:
         check=False,
     )
     if done.returncode == 0:
-        return
+        return done.stdout
     if _AWAY.search(done.stderr):
         raise RegistryAway(done.stderr)
     raise AssertionError(done.stdout + done.stderr)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.deployment.files import services
 from tests.support.paths import ROOT
-from tests.support.redis.servers import LOAD_JSON, SERVER
+from tests.support.redis.servers import MODULES, SERVER
 from tests.support.waiting import wait_until
 
 PASSWORDS = {"REDIS_PASSWORD": "a/&\\1 of dcf", "REDIS_OPERATOR_PASSWORD": "the operator's"}
@@ -81,7 +81,7 @@ def container_in(place: Path) -> Container:
     programs = place / "bin"
     programs.mkdir(parents=True)
     (programs / "redis-server").symlink_to(SERVER)
-    own = f"--port 0 --unixsocket {found.socket} --dir {place} {' '.join(LOAD_JSON)}"
+    own = f"--port 0 --unixsocket {found.socket} --dir {place} {' '.join(MODULES)}"
     client = f"{sys.executable} {Path(__file__).with_name('redis_cli.py')} {found.socket}"
     for name, line in {"docker-entrypoint.sh": f'"$@" {own}', "redis-cli": f'{client} "$@"'}.items():
         (programs / name).write_text(f"#!/bin/sh\nexec {line}\n")

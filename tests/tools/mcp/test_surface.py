@@ -21,7 +21,7 @@ from dcf.tools.mcp.selection import PROFILES, select_tools
 from dcf.tools.mcp.server import build_server
 from dcf.verbs.authentication import the_local_user
 from dcf.verbs.examples import smallest_call
-from dcf.verbs.profiles import AUTO, listed_for
+from dcf.verbs.listed_tools import AUTO, listed_for
 from dcf.verbs.registry import TOOLS, Answer, ToolSpec
 from tests.support.paths import ROOT
 from tests.support.tables import rows

@@ -18,7 +18,7 @@ from dcf.application.application import Application, open_application
 from dcf.core.access.model import Scope
 from dcf.errors import Forbidden, Unauthorized
 from dcf.settings.process import Settings
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.embedded import server as embedded
 from dcf.tools.calling.client import connect

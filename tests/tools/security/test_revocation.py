@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from dcf.application.application import Application
 from dcf.core.access.model import Scope
-from dcf.store.access.keys import AccessKeys
+from dcf.store.access.api_keys import AccessKeys
 from dcf.tools.mcp.server import build_http_app
 from dcf.verbs import key_watch
 from tests.support.waiting import wait_until

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 
 from dcf.core.completing.ending import End, end, told_of
-from dcf.core.completing.outside_refusals import no_longer_waits
+from dcf.core.completing.waiting_refusals import no_longer_waits
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.decision import Decision, Event, More, Snapshot
 from dcf.core.documents.model import RunStatus

@@ -1,6 +1,6 @@
 """Tasks that wait for something outside of dcf: ends them with what has come.
 
-It names what is read and the pure decision that is made on it (`core/completing/outside.py`). This module decides
+It names what is read and the pure decision that is made on it (`core/completing/conclusion.py`). This module decides
 nothing and sends no Redis command.
 """
 
@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from dcf.core.completing import outside
-from dcf.core.completing.outside import Conclusion
+from dcf.core.completing import conclusion
+from dcf.core.completing.conclusion import Conclusion
 from dcf.core.definitions import needs
 from dcf.core.documents.decision import Decision, ReadSet, Snapshot
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
@@ -62,7 +62,7 @@ class Outside:
             return with_premise(needed, premise)
 
         def decide(run: Run, snapshot: Snapshot) -> RunDecision:
-            ended = partial(outside.conclude, snapshot, request, wish, run.definition, run.context)
+            ended = partial(conclusion.conclude, snapshot, request, wish, run.definition, run.context)
             decision = resting_on(premise, snapshot, ended)
             full = None if decision.changes is None or wish.failed else unless_full(current_account())
             return decision if full is None else Decision(answer=full)

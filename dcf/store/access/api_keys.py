@@ -25,7 +25,7 @@ from dcf.core.access.model import (
     write_key,
 )
 from dcf.core.access.quotas import DEFAULTS, Account, Amount, Quotas, with_own
-from dcf.core.completing.outside_refusals import starts_nothing
+from dcf.core.completing.waiting_refusals import starts_nothing
 from dcf.errors import StoreUnavailable, UnknownKey
 from dcf.store.access.lease_secret import LeaseSecret
 from dcf.store.connection.connections import Connections

@@ -14,8 +14,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from dcf.cli.processes.job import Job
 from dcf.cli.processes.planner import POLL_S, Planner, RunPlace
+from dcf.cli.running.run_request import Job
 from dcf.errors import DcfError, ToolCallFailed
 from dcf.values.json_text import Json, dump
 

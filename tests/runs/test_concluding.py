@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dcf.core.completing.outside import Conclusion
+from dcf.core.completing.conclusion import Conclusion
 from dcf.core.completing.resolving import Resolve
 from dcf.core.documents.model import RunStatus, Status
 from dcf.core.documents.operations import RunAnswer

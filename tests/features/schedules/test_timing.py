@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dcf.errors import InvalidArgument
-from dcf.features.schedules.cron import LEAST_EVERY_S, MOST_TICKS, Cron, Every, due_ticks, read_cron, read_every
+from dcf.features.schedules.timing import LEAST_EVERY_S, MOST_TICKS, Cron, Every, due_ticks, read_cron, read_every
 from dcf.values.instants import SECOND, from_text, to_text
 from tests.support.tables import rows
 

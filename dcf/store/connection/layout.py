@@ -1,0 +1,63 @@
+"""The key layout of a Redis: by its version, a dcf that does not know the keys that a newer one wrote stays away.
+
+The record is one string of JSON, so that one command reads it and one command writes it whole. Each new connection
+reads it before dcf sends anything else (`handshake`), and a process writes it at its start where there is none
+(`inspection`). A Redis without the record has layout 1. docs/upgrades.md says when `LAYOUT` is raised. This module
+sends nothing.
+"""
+
+from typing import Final
+
+from dcf.errors import StoreUnsuitable
+from dcf.store.connection.commands import Command
+from dcf.store.keys import table as keys
+from dcf.values.json_text import Json, dump, load
+from dcf.version import __version__
+
+LAYOUT: Final = 1
+"""The latest layout that this dcf knows. It reads and writes this one and all before it."""
+
+READ: Final[Command] = ("GET", keys.LAYOUT)
+"""Reads the record."""
+
+WRITE: Final[Command] = ("SET", keys.LAYOUT, dump({"version": LAYOUT, "dcf": __version__}), "NX", "GET")
+"""Writes the record where there is none, and returns the one that was there."""
+
+
+class StoreTooNew(StoreUnsuitable):
+    """A newer dcf keeps what is in this Redis in a way that this dcf does not know. `writer` is that dcf's version."""
+
+    code = "store_too_new"
+    default_hint = "This dcf changed nothing in it; docs/upgrades.md says how to go on, and how to go back."
+
+    def __init__(self, version: int, writer: str) -> None:
+        super().__init__(
+            f"Use dcf {writer} or newer with this Redis: it has key layout {version}, and this dcf knows none after"
+            f" {LAYOUT}."
+        )
+
+
+def refusal_of(record: bytes | None) -> StoreUnsuitable | None:
+    """Return why dcf must not use a Redis with this record; None if it may."""
+    if record is None:
+        return None
+    try:
+        version, writer = _facts(load(record))
+    except (ValueError, KeyError, TypeError):
+        return changed_by_hand()
+    return StoreTooNew(version, writer) if version > LAYOUT else None
+
+
+def changed_by_hand() -> StoreUnsuitable:
+    """Return the error for a record that dcf did not write."""
+    return StoreUnsuitable(
+        f"The record of the key layout ({keys.LAYOUT}) was changed by hand, and says no version.",
+        f"Delete {keys.LAYOUT} if no dcf newer than {__version__} has used this Redis; else restore it from a backup.",
+    )
+
+
+def _facts(record: Json) -> tuple[int, str]:
+    version, writer = record["version"], record["dcf"]
+    if type(version) is not int or not isinstance(writer, str):
+        raise TypeError
+    return version, writer
