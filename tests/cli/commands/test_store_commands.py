@@ -7,11 +7,11 @@ import redis
 
 from dcf.store.keys import table as keys
 from tests.cli.conftest import Dcf, plain_redis
-from tests.support.redis.servers import JSON_MODULE
+from tests.support.redis.servers import LOAD_JSON
 
 
 def test_documents_are_moved_and_the_record_says_so(dcf: Dcf, short_directory: Path) -> None:
-    with plain_redis(short_directory, "--loadmodule", str(JSON_MODULE)) as place:
+    with plain_redis(short_directory, *LOAD_JSON) as place:
         own = {"REDIS_URL": f"unix://{place}", "DCF_DOCUMENTS": "json"}
         assert dcf("keys", "create", "--any-agent", **own).exit_code == 0
         with redis.Redis(unix_socket_path=str(place)) as client:

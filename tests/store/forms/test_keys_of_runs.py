@@ -1,14 +1,16 @@
 """What other keys do to documents, and documents to them: expiry, deletion meanwhile, strings of other programs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from dcf.errors import DcfError, InvalidArgument, NotFound
 from dcf.features.documents.operations import JsonDocuments
 from dcf.features.documents.storage import EditedDocument, EditOutcome, Edits
+from dcf.store.forms.form import DocumentForm
 from dcf.store.forms.json_form import JSON_FORM
 from dcf.store.forms.text_form import TEXT_FORM
 from dcf.store.keys.documents import document_of
@@ -21,14 +23,14 @@ from tests.support.tables import rows
 from tests.support.workflows.machines import chain
 from tests.support.world import World
 
-FORMS = {"json": JSON_FORM, "text": TEXT_FORM}
+FORMS: Final[Mapping[str, DocumentForm]] = {"json": JSON_FORM, "text": TEXT_FORM}
 
 
 @contextmanager
-def world_with(place: Path, name: str, **more: Callable[[], None]) -> Iterator[World]:
+def world_with(place: Path, name: str, before_commit: Callable[[], None] | None = None) -> Iterator[World]:
     """dcf on a Redis that keeps documents in this form."""
     with Served(place, "with_json"):
-        found = World(connections=connected(place, FORMS[name].name), **more)
+        found = World(connections=connected(place, FORMS[name].name), before_commit=before_commit)
         assert found.connections.form is FORMS[name]
         yield found
         found.connections.close()
