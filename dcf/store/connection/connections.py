@@ -104,7 +104,8 @@ class Connections:
         """How documents are kept there: known since the first connection was opened."""
         if self._form is None:
             self._repeated(lambda: self.give_back(self.take(), is_broken=False))
-        assert self._form is not None, "a connection learns it"
+        if self._form is None:
+            raise faults.node_of_cluster()
         return self._form
 
     def one(self) -> "Lent":
@@ -206,6 +207,8 @@ class Connections:
         if not self.follows_record:
             return
         before, told = self._form, answer_of(connection)
+        if told and isinstance(told[0], redis.exceptions.MovedError):
+            return  # a node of a cluster that is used as if it were alone: what is sent there says so
         self._form = form_of(partial(_exchanged, connection), self.wanted, told=told)
         if before is not None and before is not self._form:
             raise StoreUnavailable(

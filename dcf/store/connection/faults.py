@@ -127,6 +127,14 @@ def reply_error(error: redis.ResponseError) -> PassingError | StoreUnavailable |
     )
 
 
+def not_allowed(name: str) -> StoreUnsuitable:
+    """Return the error for a command that the user may not send."""
+    return StoreUnsuitable(
+        f"Redis does not allow this user {name}, which dcf needs (NOPERM).",
+        "Give the user of REDIS_URL the keys, channels and commands that deploy/redis/users.acl gives to dcf.",
+    )
+
+
 def no_json() -> StoreUnsuitable:
     """Return the error for a document whose text cannot be parsed."""
     return StoreUnsuitable(

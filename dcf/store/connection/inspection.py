@@ -27,12 +27,16 @@ _NEEDED: Final[Mapping[FormName, Mapping[str, Command]]] = {
         "GET": ("GET", keys.PROBE),
         "MGET": ("MGET", keys.PROBE),
         "SET KEEPTTL": ("SET", keys.PROBE, "1", "XX", "KEEPTTL"),
+        "HGET": ("HGET", keys.PROBE, "a"),
+        "HMGET": ("HMGET", keys.PROBE, "a"),
         "HGETALL": ("HGETALL", keys.PROBE),
         "HKEYS": ("HKEYS", keys.PROBE),
         "EVAL": _SCRIPT,
-        # Whether a user may send MSET is only said where it writes, or would.
+        # What writes is not carried out, but Redis says at once whether the user may send it.
         "MULTI": ("MULTI",),
         "MSET": ("MSET", keys.PROBE, "1"),
+        "HSET": ("HSET", keys.PROBE, "a", "1"),
+        "HDEL": ("HDEL", keys.PROBE, "a"),
         "DISCARD": ("DISCARD",),
     },
 }
@@ -120,10 +124,7 @@ def _check(name: str, reply: Reply) -> None:
             " answered.",
         )
     if not faults.is_unknown(reply):
-        raise StoreUnsuitable(
-            f"Redis does not allow this user {name}, which dcf needs (NOPERM).",
-            "Give the user of REDIS_URL the keys, channels and commands that deploy/redis/users.acl gives to dcf.",
-        )
+        raise faults.not_allowed(name)
     if name.startswith("JSON."):
         raise StoreUnsuitable(
             "The documents of this Redis need RedisJSON, which this server does not have.",

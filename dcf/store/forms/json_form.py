@@ -203,7 +203,7 @@ def path_of(member: Member) -> str:
         return f"$.{member}"  # nosemgrep: jsonpaths-are-not-formatted - members of our own
     name, own = member
     if isinstance(own, int):
-        return f"$.{name}[0:{own}]"  # nosemgrep: jsonpaths-are-not-formatted - a number
+        return f"$.{name}[0:{own}]"  # nosemgrep: jsonpaths-are-not-formatted - a number of our own
     if own.startswith(" "):
         return f"$.{name}"  # nosemgrep: jsonpaths-are-not-formatted - members of our own
     quoted = own.replace("\\", "\\\\").replace('"', '\\"')

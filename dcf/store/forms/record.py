@@ -42,6 +42,8 @@ def form_of(ask: Ask, wanted: WantedForm = "auto", *, shards: int = 1, told: Seq
     `told` is the reply to `ASK_FORM`, if it was sent already.
     """
     (recorded,) = told or ask([ASK_FORM])
+    if isinstance(recorded, redis.exceptions.NoPermissionError):
+        raise faults.not_allowed(str(ASK_FORM[0]))
     if isinstance(recorded, redis.ResponseError):
         raise faults.reply_error(recorded)
     found = _recorded(recorded) if isinstance(recorded, bytes) else _decided(ask, wanted, shards)
@@ -70,7 +72,7 @@ def _recorded(record: bytes) -> DocumentForm:
 
 def _decided(ask: Ask, wanted: WantedForm, shards: int) -> DocumentForm:
     """Decide on the form of a Redis that has no record, and record it."""
-    has_json = not isinstance(ask([("JSON.GET", keys.PROBE)])[0], redis.ResponseError)
+    has_json = not _is_refused(ask([("JSON.GET", keys.PROBE)])[0])
     found = _form_of_runs(ask, shards)
     if found is None and _is_used(ask, shards):
         found = JSON_FORM  # of a version that had no other form and no record
@@ -89,6 +91,11 @@ def _decided(ask: Ask, wanted: WantedForm, shards: int) -> DocumentForm:
     (before,) = ask([("SET", keys.DOCUMENT_FORM, found.name, "NX", "GET")])
     # A Redis that takes no writes keeps no record: it is asked again with the next connection.
     return _recorded(before) if isinstance(before, bytes) else found
+
+
+def _is_refused(reply: Reply) -> bool:
+    """Return True if the command is. That the key holds something else, as health reports write it, is no refusal."""
+    return isinstance(reply, redis.ResponseError) and faults.is_refused(reply)
 
 
 def _form_of_runs(ask: Ask, shards: int) -> DocumentForm | None:

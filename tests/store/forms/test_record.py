@@ -41,6 +41,12 @@ def test_an_empty_redis_gets_the_form_that_is_wanted_and_possible(
         connections.close()
 
 
+def test_a_probe_that_an_older_version_left_does_not_hide_redisjson(place: Path) -> None:
+    with Served(place, "with_json") as client:
+        client.set(keys.PROBE, "1")
+        assert connected(place).form is JSON_FORM
+
+
 def test_the_json_form_is_refused_where_redis_does_not_have_it(place: Path) -> None:
     with Served(place, "plain") as client:
         with pytest.raises(StoreUnsuitable, match="has no RedisJSON"):

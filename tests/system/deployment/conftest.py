@@ -12,6 +12,7 @@ import pytest
 
 from tests.deployment.files import services
 from tests.support.paths import ROOT
+from tests.support.redis.documents import STORED
 from tests.support.redis.servers import MODULES, SERVER
 from tests.support.waiting import wait_until
 
@@ -35,7 +36,7 @@ class Container:
 
     def environment(self, **more: str) -> Mapping[str, str]:
         path = f"{self.place / 'bin'}:{os.environ['PATH']}"
-        return {"PATH": path, "REDIS_ACL_FILE": str(self.acl_file), **more}
+        return {"PATH": path, "REDIS_ACL_FILE": str(self.acl_file), "DCF_DOCUMENTS": STORED.name, **more}
 
     def command(self) -> list[str]:
         service = services()["redis"]

@@ -21,10 +21,11 @@ from dcf.errors import StoreUnsuitable
 from dcf.features.health.findings import Level, Topic
 from dcf.settings.process import Settings
 from dcf.store.connection.connections import Connections, open_pool
+from dcf.store.keys import table as keys
 from dcf.web.site import build_site
 from tests.support.paths import ROOT
 from tests.support.redis.cluster import Cluster
-from tests.support.redis.documents import SENT
+from tests.support.redis.documents import SENT, STORED
 from tests.support.redis.inboxes import reading
 from tests.support.redis.restricted import USERS, rendered
 from tests.support.redis.servers import redis_server
@@ -213,7 +214,7 @@ def test_what_dcf_cannot_do_without_is_named_at_the_start(site: Site, command: s
 @pytest.mark.parametrize(
     ("options", "with_json", "said"),
     [
-        ((), False, "This Redis has no RedisJSON module, which dcf keeps its documents in."),
+        ((), False, "The documents of this Redis need RedisJSON, which this server does not have."),
         (("--rename-command", "EVAL", ""), True, "This Redis has no EVAL, which dcf needs."),
     ],
     ids=["JSON", "EVAL"],
@@ -223,12 +224,21 @@ def test_a_server_without_them_is_refused_at_the_start_with_what_to_do(
 ) -> None:
     with (
         redis_server(tmp_path, *options, with_json=with_json) as port,
+        recorded(port, STORED.name if with_json else "json"),
         pytest.raises(StoreUnsuitable) as raised,
-        opened(f"redis://127.0.0.1:{port}"),
+        opened(f"redis://127.0.0.1:{port}", documents="auto"),
     ):
         pass
     assert raised.value.message == said
-    assert "docs/managed-redis.md" in raised.value.hint
+    assert ("docs/managed-redis.md" if with_json else "Start a server that has the module") in raised.value.hint
+
+
+@contextmanager
+def recorded(port: int, form: str) -> Iterator[None]:
+    """A Redis whose record says that it has documents in this form."""
+    with redis.Redis(port=port) as client:
+        client.set(keys.DOCUMENT_FORM, form)
+    yield
 
 
 def test_asking_leaves_nothing_behind(site: Site) -> None:

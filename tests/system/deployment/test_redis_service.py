@@ -17,7 +17,7 @@ from redis.retry import Retry
 
 from tests.deployment.files import without
 from tests.support.paths import ROOT
-from tests.support.redis.documents import read_member, set_member, write_document
+from tests.support.redis.documents import read_member, set_member, write_command, write_document
 from tests.support.redis.restricted import USERS, rendered
 from tests.system.deployment.conftest import PASSWORDS, Container
 from tests.system.processes.site import LONG
@@ -101,7 +101,7 @@ SCRIPTS: dict[str, Callable[[redis.Redis], object]] = {
     "listing keys": lambda client: client.eval("return redis.call('KEYS', '*')", 0),
     "a key of others": lambda client: client.eval("return redis.call('GET', KEYS[1])", 1, "other:x"),
     "a key of others, not declared": lambda client: client.eval("return redis.call('GET', 'other:x')", 0),
-    "a document of others": lambda client: client.eval("return redis.call('JSON.SET', 'other:x', '$', '1')", 0),
+    "a document of others": lambda client: client.eval("redis.call(unpack(ARGV))", 0, *write_command("other:x", "1")),
     "settings": lambda client: client.eval("return redis.call('CONFIG', 'SET', 'appendonly', 'no')", 0),
 }
 

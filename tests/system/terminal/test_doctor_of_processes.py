@@ -23,8 +23,9 @@ def test_serve_tells_at_its_start_what_is_not_as_asked(own: World, transport: st
     options = ["--transport", "http", "--auth", "off", "--port", "0"] if transport == "http" else []
     with _started("serve", *options, REDIS_URL=url_of(own)) as process:
         assert process.stderr is not None
-        said = [process.stderr.readline() for _ in range(2)]
+        server, *said = [process.stderr.readline() for _ in range(3)]
         process.terminate()
+    assert "; documents as " in server
     assert said[0].startswith("dcf: failing: Redis refuses writes: too few of its replicas are connected (NOREPLICAS).")
     assert said[1].startswith("dcf: warning: maxmemory-policy is allkeys-lru: Redis may drop documents")
     assert said[1].endswith("Set maxmemory-policy noeviction in its configuration.\n")
@@ -66,6 +67,7 @@ def test_run_says_when_redis_fills_up_under_it(own: World, hello: Path, tmp_path
             if line == "dcf: Greet: running\n":
                 break
         own.ask("CONFIG", "SET", "maxmemory", "1000")
+        assert "; documents as " in process.stderr.readline()
         assert process.stderr.readline() == WAITING
         own.ask("CONFIG", "SET", "maxmemory", "0")
         assert process.stderr.readline() == "dcf: going on: Redis takes writes again.\n"
@@ -81,6 +83,7 @@ def test_run_says_what_it_waits_for_and_goes_on_when_it_is_over(own: World, hell
     with _started("run", str(hello), *options, REDIS_URL=url_of(own)) as process:
         assert process.stderr is not None
         assert process.stderr.readline().startswith("dcf: starting run hello-")
+        assert "; documents as " in process.stderr.readline()
         assert process.stderr.readline() == WAITING
         own.ask("CONFIG", "SET", "maxmemory", "0")
         result, said = process.communicate(timeout=90)
