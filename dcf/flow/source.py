@@ -41,9 +41,10 @@ class Source:
     def evaluate(self, node: ast.expr) -> Any:
         """Return the value of an option or annotation, which Python works out when the flow is compiled."""
         try:
+            # nosemgrep: nothing-of-a-caller-is-executed - the author's own module, which was imported before
             code = compile(ast.Expression(node), self.file, "eval")
             # nosemgrep: nothing-of-a-caller-is-executed - the author's own module, which was imported before
-            return eval(code, {**vars(typing), **self.names})  # noqa: S307
+            return eval(code, {**vars(typing), **self.names})  # noqa: S307 - the author's own module
         except Exception as error:  # noqa: BLE001 - whatever an author's expression raises
             hint = near(getattr(error, "name", None) or "", self.names) if isinstance(error, NameError) else ""
             raise Refusal(node, f"This cannot be worked out: {error}.{hint}", "Write a constant.") from None

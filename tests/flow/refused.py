@@ -19,6 +19,8 @@ class Row(TypedDict):
 
 class Broken(Exception): pass
 
+NAN = float("nan")
+
 @task
 def fetch(url: str, deep: bool = False) -> Page:
     return Page(url, 1)
@@ -78,6 +80,7 @@ REFUSED: Final = [
     ("del urls\nreturn n", "del urls", "del has no place", "Leave it out."),
     ("yield n", "yield n", "yield cannot be part", "Return a list."),
     ("if (m := n) > 1:\n    return m\nreturn n", "m := n", ":= cannot be part", "on a line of its own"),
+    ("return NAN", "NAN", "NAN is no JSON value", "Use it in a @task function."),
     ("return {1, 2}", "{1, 2}", "A set is no JSON value.", "Write a list."),
     ("return (n, 2)", "(n, 2)", "A tuple is no JSON value.", "Write a list: [a, b]."),
     ("return urls[::2]", "urls[::2]", "A slice with a step", "@task function"),

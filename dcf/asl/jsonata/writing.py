@@ -1,6 +1,7 @@
 """Writes JSONata: literals, how strongly its operators bind, and the names that are taken. Pure."""
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -35,7 +36,7 @@ _OPEN, _CLOSE = "{%", "%}"
 
 def quoted(text: str) -> str:
     """Return a string of JSONata; what would end an expression of ASL is escaped."""
-    return json.dumps(text, ensure_ascii=False).replace(_CLOSE, "%\\u007d").replace(_OPEN, "{\\u0025")
+    return json.dumps(text, ensure_ascii=False, allow_nan=False).replace(_CLOSE, "%\\u007d").replace(_OPEN, "{\\u0025")
 
 
 def literal(value: Any) -> str:
@@ -46,12 +47,14 @@ def literal(value: Any) -> str:
         return "{" + ", ".join(f"{quoted(key)}: {literal(part)}" for key, part in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(literal, value)) + "]"
-    return json.dumps(value)
+    return json.dumps(value, allow_nan=False)
 
 
 def is_json(value: Any) -> bool:
-    """Return True for a Python value that JSON has too."""
-    if value is None or isinstance(value, bool | int | float | str):
+    """Return True for a Python value that JSON has too: NaN and infinity are none."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if value is None or isinstance(value, bool | int | str):
         return True
     if isinstance(value, list | tuple):
         return all(map(is_json, value))

@@ -43,7 +43,7 @@ def _of_module(scope: Scope, node: ast.expr) -> Code:
     if value is UNKNOWN or not is_json(value):
         raise scope.refuse_name(node, value)
     _refuse_large(value, node)
-    return constant(json.loads(json.dumps(value)))
+    return constant(json.loads(json.dumps(value, allow_nan=False)))
 
 
 @reads(ast.Attribute)
@@ -57,7 +57,7 @@ def _attribute(scope: Scope, node: ast.Attribute) -> Code:
         raise Refusal(node, f"The type of {text} is not known.", advice)
     if not base.type.by_dot:
         is_mapping = base.type.kind in {"obj", "dict"}
-        advice = f"Write [{json.dumps(node.attr)}] for a key." if is_mapping else IN_A_TASK
+        advice = f"Write [{json.dumps(node.attr, allow_nan=False)}] for a key." if is_mapping else IN_A_TASK
         raise Refusal(node, f"A {base.type} has no field '.{node.attr}' in a flow.", advice)
     field = base.type.field(node.attr)
     if field is None:
