@@ -81,6 +81,8 @@ def split_hosts(url: str) -> tuple[SplitResult, list[str]]:
     head, mark, rest = url.partition("://")
     end = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
     login, at_sign, hosts = rest[:end].rpartition("@")
+    if any(host.startswith("[") != ("]" in host) for host in hosts.split(",")):
+        raise ValueError("an IPv6 address stands in brackets")
     return urlsplit(f"{head}{mark}{login}{at_sign}{rest[end:]}"), [host for host in hosts.split(",") if host]
 
 
