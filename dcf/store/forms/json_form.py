@@ -10,6 +10,17 @@ from dcf.values.json_text import Json, load
 
 _ROOT: Final = "$"
 
+_MEMBERS: Final = """
+local function {}(ask, key, names)
+  local paths = {{}}
+  for i, name in ipairs(names) do
+    paths[i] = '$.' .. name
+  end
+  return ask('JSON.GET', key, unpack(paths))
+end
+"""
+"""Reads members. The text form reads a hash in two ways, for which scripts have two names; this form has one way."""
+
 # `ask` is `redis.call` or a function like it. What is not there is false.
 _FUNCTIONS: Final[Mapping[str, str]] = {
     "read_document": """
@@ -46,24 +57,8 @@ local function read_named(ask, key, name, own)
   return text and text ~= '[]' and text:sub(2, -2)
 end
 """,
-    "read_members": """
-local function read_members(ask, key, names)
-  local paths = {}
-  for i, name in ipairs(names) do
-    paths[i] = '$.' .. name
-  end
-  return ask('JSON.GET', key, unpack(paths))
-end
-""",
-    "read_parts": """
-local function read_parts(ask, key, names)
-  local paths = {}
-  for i, name in ipairs(names) do
-    paths[i] = '$.' .. name
-  end
-  return ask('JSON.GET', key, unpack(paths))
-end
-""",
+    "read_members": _MEMBERS.format("read_members"),
+    "read_parts": _MEMBERS.format("read_parts"),
     "members_in": """
 local function members_in(reply, names)
   local found, values = cjson.decode(reply), {}

@@ -9,15 +9,13 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import redis
-
 from dcf.errors import StoreUnsuitable
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections, checked
 from dcf.store.connection.documents import micros
 from dcf.store.forms.form import DocumentForm
 from dcf.store.forms.json_form import JSON_FORM
-from dcf.store.forms.record import MOVING
+from dcf.store.forms.record import MOVING, has_json
 from dcf.store.forms.text_form import TEXT_FORM, fields_of
 from dcf.store.keys import companions
 from dcf.store.keys import table as keys
@@ -94,8 +92,7 @@ class DocumentMove:
 
     def _check(self, to: DocumentForm) -> int:
         """Make sure that documents may be moved, and return the server's time."""
-        (found,) = self._connections.ask(("JSON.GET", keys.PROBE))
-        if isinstance(found, redis.ResponseError):
+        if not has_json(lambda commands: self._connections.ask(*commands)):
             raise StoreUnsuitable(
                 "Documents can be moved only where Redis has RedisJSON, and this user may use it.",
                 "Move them before the server is changed for one without the module."

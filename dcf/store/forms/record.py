@@ -72,18 +72,18 @@ def _recorded(record: bytes) -> DocumentForm:
 
 def _decided(ask: Ask, wanted: WantedForm, shards: int) -> DocumentForm:
     """Decide on the form of a Redis that has no record, and record it."""
-    has_json = not _is_refused(ask([("JSON.GET", keys.PROBE)])[0])
+    is_possible = has_json(ask)
     found = _form_of_runs(ask, shards)
     if found is None and _is_used(ask, shards):
         found = JSON_FORM  # of a version that had no other form and no record
-    if found is JSON_FORM and not has_json:
+    if found is JSON_FORM and not is_possible:
         raise StoreUnsuitable(
             "The documents of this Redis need RedisJSON, which this server does not have, or this user may not use.",
             "Start a server that has the module, or give the user of REDIS_URL its commands.",
         )
     if found is None:
-        found = JSON_FORM if wanted == "json" or (wanted == "auto" and has_json) else TEXT_FORM
-        if found is JSON_FORM and not has_json:
+        found = JSON_FORM if wanted == "json" or (wanted == "auto" and is_possible) else TEXT_FORM
+        if found is JSON_FORM and not is_possible:
             raise StoreUnsuitable(
                 "DCF_DOCUMENTS is 'json', and this Redis has no RedisJSON, or this user may not use it.",
                 "Leave DCF_DOCUMENTS unset, or use a Redis with the module.",
@@ -93,9 +93,10 @@ def _decided(ask: Ask, wanted: WantedForm, shards: int) -> DocumentForm:
     return _recorded(before) if isinstance(before, bytes) else found
 
 
-def _is_refused(reply: Reply) -> bool:
-    """Return True if the command is. That the key holds something else, as health reports write it, is no refusal."""
-    return isinstance(reply, redis.ResponseError) and faults.is_refused(reply)
+def has_json(ask: Ask) -> bool:
+    """Return True if Redis has RedisJSON, and this user may use it. The key may hold what health reports write."""
+    (reply,) = ask([("JSON.GET", keys.PROBE)])
+    return not (isinstance(reply, redis.ResponseError) and faults.is_refused(reply))
 
 
 def _form_of_runs(ask: Ask, shards: int) -> DocumentForm | None:

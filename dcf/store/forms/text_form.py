@@ -145,12 +145,7 @@ class TextForm:
 
     def script(self, text: str) -> str:
         """Return a script with the functions that it calls."""
-        return _script(text)
-
-
-@lru_cache(maxsize=256)
-def _script(text: str) -> str:
-    return with_text_functions(text)
+        return with_text_functions(text)
 
 
 def field_of(member: Member) -> str:

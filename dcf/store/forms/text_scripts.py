@@ -1,6 +1,7 @@
 """The Lua of documents that are kept as text: what scripts read and write them by, and how a hash is replaced."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 from dcf.store.forms.form import with_functions
@@ -105,6 +106,7 @@ end
 }
 
 
+@lru_cache(maxsize=256)
 def with_text_functions(text: str) -> str:
     """Return a script with those of the functions that it calls."""
     return with_functions(text, _FUNCTIONS)

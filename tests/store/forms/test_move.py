@@ -182,6 +182,13 @@ def test_a_document_that_changes_meanwhile_is_not_replaced(place: Path, monkeypa
         assert site.free().send(("TYPE", meta)) == [b"ReJSON-RL"]
 
 
+def test_documents_can_be_moved_just_after_a_health_report(place: Path) -> None:
+    with Site(place, JSON_FORM) as site:
+        before = site.documents(JSON_FORM)
+        site.free().send(("SET", keys.PROBE, "1"))
+        assert site.move(TEXT_FORM) == len(before)
+
+
 def test_without_redisjson_nothing_is_moved(place: Path) -> None:
     with Site(place, TEXT_FORM, "plain") as site:
         before = site.documents(TEXT_FORM)
