@@ -18,7 +18,10 @@ RUN pip wheel --no-build-isolation --no-deps -w /wheels . && \
 RUN sed 's/"env": "local"/"env": "compose"/' skills_src/registry.json > /opt/dcf/registry.json
 
 FROM python:3.11-slim@sha256:90744cff8f32887f075c47d747a173ff333e9e98801667af93c357fa9f5e28ff
-RUN useradd --no-log-init --uid 10001 --create-home dcf
+# Docker gives a new volume the owner that its directory has here: docker-compose.yml keeps the files of tools there.
+RUN useradd --no-log-init --uid 10001 --create-home dcf && \
+    mkdir -p /home/dcf/.local/share/dcf/workflows && \
+    chown -R 10001:10001 /home/dcf/.local
 COPY --from=build /opt/dcf /opt/dcf
 ENV PATH=/opt/dcf/bin:$PATH \
     PYTHONUNBUFFERED=1 \

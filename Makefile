@@ -1,7 +1,7 @@
 PYTHON ?= .venv/bin/python
 PURE := $(addprefix tests/,unit application asl core skills values worker workflows workforce) $(wildcard tests/features/*/test_*rules.py)
 
-.PHONY: test system fast changed check format reference screenshots bench bench-peers lab demo mcpb lock pin release accept-letta accept-agents
+.PHONY: test system fast changed check format reference verbs pictures site screenshots bench bench-peers lab demo mcpb lock pin release accept-letta accept-agents
 
 test: ## the first tier: behaviour, in-process; SUBJECT=gate for one subject in both tiers
 	$(PYTHON) -m pytest -n auto --dist loadfile $(if $(SUBJECT),tests tests/system -k $(SUBJECT))
@@ -22,9 +22,19 @@ check: ## lint, types, layers
 format:
 	$(PYTHON) -m ruff format . && $(PYTHON) -m ruff check --fix .
 
-reference: ## docs/tools.md and docs/language.md, after a wanted change of a tool or of the language page
-	$(PYTHON) -m dcf.tools.mcp.reference > docs/tools.md
-	$(PYTHON) -m dcf language > docs/language.md
+reference: ## docs/reference/, docs/language.md and docs/writing-flows.md, after a wanted change of what they are made of
+	$(PYTHON) -m deploy.reference docs/reference
+	$(PYTHON) -m dcf workflows language > docs/language.md
+	$(PYTHON) -m dcf workflows language --python > docs/writing-flows.md
+
+verbs: ## what is derived from the descriptions of verbs, after a change of one
+	$(PYTHON) -m interfaces
+
+pictures: ## docs/concepts/pictures/, after a change of deploy/pictures/concepts.py
+	$(PYTHON) -m deploy.pictures docs/concepts/pictures
+
+site: ## the pages as a site with search in generated/site; needs no network
+	$(PYTHON) -m deploy.site generated/site
 
 screenshots: ## docs/pictures/, the page's screens in both themes; needs chromium
 	$(PYTHON) -m tests.system.browser.screenshots docs/pictures
@@ -38,8 +48,8 @@ bench-peers: ## dcf beside BullMQ, docket, Celery, RQ and Restate: docs/benchmar
 lab: ## the fault lab: every kind for so many seconds
 	$(PYTHON) -m lab --all --seconds $(or $(SECONDS),60)
 
-demo: ## the order pipeline
-	.venv/bin/dcf run workflows/order_processing.json --input workflows/order_processing/order.json
+demo: ## the order pipeline, a flow
+	.venv/bin/dcf run workflows/order_flow.py --input workflows/order_processing/order.json
 
 lock: ## requirements/*.txt, after a change of pyproject.toml; OPTIONS=--upgrade for newer versions of everything
 	$(PYTHON) -m deploy.release.lock $(OPTIONS)

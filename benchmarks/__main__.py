@@ -4,7 +4,10 @@ import argparse
 import json
 import platform
 import statistics
+import sys
 import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -92,8 +95,29 @@ def _graph(
     ]
 
 
-def measure(fsync: Literal["everysec", "always"], rounds: int) -> list[Row]:
-    """All figures on a fresh embedded server."""
+_PARTS: Final[Mapping[str, Callable[[Application, Probe, int], list[Row]]]] = {
+    "operations": measure_operations,
+    "graphs": lambda app, probe, rounds: measure_graphs(app, probe, max(3, rounds // 100)),
+    "explaining": lambda app, probe, rounds: measure_explaining(app, probe, max(3, rounds // 10)),
+    "calls": lambda app, _, __: measure_calls(app),
+    "beginnings": lambda app, probe, _: measure_beginnings(app, probe),
+    "language": measure_language,
+    "journal": measure_journal,
+    "workforce": lambda app, probe, rounds: measure_workforce(app, probe, max(3, rounds // 50)),
+    "contention": lambda app, probe, _: measure_contention(app, probe),
+    "metering": lambda app, _, __: measure_metering(app),
+    "protocol": lambda app, _, __: measure_protocol(app),
+    "network": lambda app, _, __: measure_network(app),
+    "waiting": lambda app, _, __: measure_waiting(app, _WAITING),
+    "clock": lambda app, probe, _: measure_clock(app, probe),
+    "tracing": lambda app, _, __: measure_tracing(app),
+    "startup": lambda _, __, rounds: measure_startup(max(3, rounds // 100)),
+}
+"""What is measured, in this order."""
+
+
+def measure(fsync: Literal["everysec", "always"], rounds: int, parts: Sequence[str]) -> Iterator[Row]:
+    """Yield the figures of these parts, on a fresh embedded server. Say on stderr what is measured now."""
     with (
         tempfile.TemporaryDirectory(prefix="dcf-bench-") as folder,
         open_application(Settings(data_dir=Path(folder), appendfsync=fsync, redis_url=None)) as app,
@@ -101,24 +125,11 @@ def measure(fsync: Literal["everysec", "always"], rounds: int) -> list[Row]:
         probe = Probe(app.redis_url)
         for _ in range(2000):
             probe.ping()
-        return [
-            *measure_operations(app, probe, rounds),
-            *measure_graphs(app, probe, max(3, rounds // 100)),
-            *measure_explaining(app, probe, max(3, rounds // 10)),
-            *measure_calls(app),
-            *measure_beginnings(app, probe),
-            *measure_language(app, probe, rounds),
-            *measure_journal(app, probe, rounds),
-            *measure_workforce(app, probe, max(3, rounds // 50)),
-            *measure_contention(app, probe),
-            *measure_metering(app),
-            *measure_protocol(app),
-            *measure_network(app),
-            *measure_waiting(app, _WAITING),
-            *measure_clock(app, probe),
-            *measure_tracing(app),
-            *measure_startup(max(3, rounds // 100)),
-        ]
+        for number, part in enumerate(parts, 1):
+            print(f"{number}/{len(parts)} {part}", end="", flush=True, file=sys.stderr)
+            began = time.monotonic()
+            yield from _PARTS[part](app, probe, rounds)
+            print(f": {time.monotonic() - began:.0f} s", file=sys.stderr)
 
 
 def table(rows: list[Row]) -> str:
@@ -135,10 +146,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--rounds", type=int, default=500, help="how often each operation is timed")
     parser.add_argument("--fsync", choices=["everysec", "always"], default="everysec")
+    parser.add_argument("--only", choices=_PARTS, nargs="+", help="measure these parts, and write no file")
     options = parser.parse_args()
-    rows = measure(options.fsync, options.rounds)
+    rows = list(measure(options.fsync, options.rounds, options.only or [*_PARTS]))
     text = table(rows)
     print(text)
+    if options.only:
+        return
     RESULTS.mkdir(exist_ok=True)
     heading = f"# appendfsync {options.fsync}, {options.rounds} rounds, Python {platform.python_version()}\n\n"
     (RESULTS / f"{options.fsync}.md").write_text(f"{heading}{text}\n", "utf-8")

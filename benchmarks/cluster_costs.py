@@ -26,7 +26,7 @@ from dcf.core.documents.model import Status
 from dcf.core.leasing.lease import Acquire
 from dcf.core.lifecycle.creation import Create
 from dcf.features.work.listing import WorkQuery
-from dcf.features.work.operations import FoundWork
+from dcf.features.work.operations import TakenWork
 from dcf.store.cluster import connections as cluster
 from dcf.store.cluster.keys import on_cluster
 from dcf.store.connection.commands import Command
@@ -202,7 +202,7 @@ def claims(count: int) -> Work:
         for _ in range(count):
             wish = Acquire(state="", owner=workloads.AGENT, token=secrets.token_hex(16), ttl_s=workloads.LEASE_S)
             found = app.work.claim_work(WorkQuery(limit=1, agent=workloads.AGENT), wish)
-            assert isinstance(found, FoundWork), found
+            assert isinstance(found, TakenWork), found
             workloads.complete(app.control_plane, found.workflow_id, found.leased, {"way": 7}, claim_next=False)
         return count
 

@@ -10,7 +10,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -22,10 +22,11 @@ from benchmarks.cluster import heading, write
 from benchmarks.cluster_trials import trials
 from benchmarks.measuring import Counters
 from benchmarks.peers.redis_cluster import ClusterProbe, redis_cluster
-from dcf.store.cluster.keys import on_cluster
+from dcf.store.cluster.keys import cluster_key, on_cluster
 from dcf.store.cluster.url import open_cluster
 from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connections, all_checked, exchange
+from dcf.store.forms.form import DocumentForm
 from dcf.store.keys.table import RunKeys
 from dcf.store.transaction.attempts import commit
 from dcf.values.json_text import dump, load
@@ -33,8 +34,8 @@ from dcf.values.json_text import dump, load
 DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "decisions" / "cluster.md"
 BEGIN: Final = "<!-- figures: written by python -m benchmarks.cluster_transactions -->"
 DCF: Final = "dcf: `WATCH` with the reads, then `MULTI` … `EXEC`"
-REDIS_PY: Final = "redis-py: `WATCH`, three `JSON.GET`, `MULTI` … `EXEC`"
-REDIS_PY_MGET: Final = "redis-py: `WATCH`, one `JSON.MGET`, `MULTI` … `EXEC`"
+REDIS_PY: Final = "redis-py: `WATCH`, three reads, `MULTI` … `EXEC`"
+REDIS_PY_MGET: Final = "redis-py: `WATCH`, one read of all three, `MULTI` … `EXEC`"
 _FILLING: Final = "x" * 300
 _WARM: Final = 20
 
@@ -53,36 +54,42 @@ class Turn:
 
 def of_dcf(connections: Connections, run: RunKeys) -> None:
     """Carry out the transaction as dcf does."""
+    form = connections.form
     with connections.one() as connection:
-        _, *found = all_checked(exchange(connection, [("WATCH", run.meta, run.state("A")), *_reads(run)]))
-        commit(connection, _decided(run, found))
+        reads = map(form.read, _documents(run))
+        _, *replies = all_checked(exchange(connection, [("WATCH", *_watched(run)), *reads]))
+        commit(connection, _decided(form, run, map(form.text, replies)))
 
 
-def of_redis_py(client: Any, run: RunKeys, *, at_once: bool) -> None:
+def of_redis_py(client: Any, form: DocumentForm, run: RunKeys, *, at_once: bool) -> None:
     """Carry it out as a user of redis-py does; the reads are one command, or one each."""
-    reads = [on_cluster(one)[0] for one in _reads(run)]
+    documents = [cluster_key(key) for key in _documents(run)]
     with client.pipeline(transaction=True) as pipe:
-        pipe.watch(*(str(on_cluster(("GET", key))[0][1]) for key in (run.meta, run.state("A"))))
+        pipe.watch(*map(cluster_key, _watched(run)))
         if at_once:
-            found = pipe.execute_command("JSON.MGET", *(key for _, key, _ in reads), "$")
+            texts = form.texts(pipe.execute_command(*form.read_many(documents)))
         else:
-            found = [pipe.execute_command(*one) for one in reads]
+            texts = [form.text(pipe.execute_command(*form.read(key))) for key in documents]
         pipe.multi()
-        for command in _decided(run, found):
+        for command in _decided(form, run, texts):
             pipe.execute_command(*on_cluster(command)[0])
         pipe.execute()
 
 
-def _reads(run: RunKeys) -> list[Command]:
-    return [("JSON.GET", key, "$") for key in (run.meta, run.state("A"), run.input("A"))]
+def _watched(run: RunKeys) -> tuple[str, str]:
+    return run.state("A"), run.state("B")
 
 
-def _decided(run: RunKeys, found: Sequence[Any]) -> list[Command]:
-    meta, state, given = (load(one)[0] for one in found)
-    changed = state | {"number": state["number"] + given["by"]}
+def _documents(run: RunKeys) -> tuple[str, str, str]:
+    return (*_watched(run), run.input("A"))
+
+
+def _decided(form: DocumentForm, run: RunKeys, texts: Iterable[bytes | None]) -> list[Command]:
+    first, second, entry = (load(text or b"null") for text in texts)
+    changed = first | {"number": first["number"] + entry["by"]}
     return [
-        ("JSON.SET", run.meta, "$", dump(meta | {"number": changed["number"]})),
-        ("JSON.SET", run.state("A"), "$", dump(changed)),
+        form.put(run.state("A"), dump(changed)),
+        form.put(run.state("B"), dump(second | {"number": changed["number"]})),
         ("XADD", run.events, "MAXLEN", "~", 100, "*", "e", dump({"type": "Counted", "number": changed["number"]})),
         ("ZADD", run.timers, changed["number"], "A"),
     ]
@@ -91,7 +98,7 @@ def _decided(run: RunKeys, found: Sequence[Any]) -> list[Command]:
 def _begun(connections: Connections, number: int) -> RunKeys:
     run = RunKeys(f"transactions-{number}")
     document = dump({"number": 0, "by": 1, "text": _FILLING})
-    connections.send(*(("JSON.SET", str(key), "$", document) for _, key, _ in _reads(run)))
+    connections.send(*(connections.form.put(key, document) for key in _documents(run)))
     return run
 
 
@@ -117,8 +124,8 @@ def measure(folder: Path, *, rounds: int, times: int) -> tuple[dict[str, list[Tu
         connections, probe = open_cluster(url), ClusterProbe(url)
         ways: Mapping[str, Transaction] = {
             DCF: lambda run: of_dcf(connections, run),
-            REDIS_PY: lambda run: of_redis_py(client, run, at_once=False),
-            REDIS_PY_MGET: lambda run: of_redis_py(client, run, at_once=True),
+            REDIS_PY: lambda run: of_redis_py(client, connections.form, run, at_once=False),
+            REDIS_PY_MGET: lambda run: of_redis_py(client, connections.form, run, at_once=True),
         }
         runs = [_begun(connections, number) for number in range(times)]
         for transaction in ways.values():

@@ -7,6 +7,9 @@ from typing import Final
 
 from benchmarks import workloads
 from benchmarks.growth_site import BUSY, CREW, CROWD, EXPIRING, RARE, SLEEPING, Site, letter_to
+from dcf.cli.places.context import HERE, Choice
+from dcf.cli.places.here import ToolsHere
+from dcf.cli.places.place import Place
 from dcf.cli.reading import top
 from dcf.core.documents.model import RunStatus
 from dcf.core.leasing.lease import Acquire, Release
@@ -16,7 +19,7 @@ from dcf.features.health.gauges import GaugeReader
 from dcf.features.retention.expiring import EXPIRING as LIST_OF_EXPIRING
 from dcf.features.retention.expiring import Expiring
 from dcf.features.work.listing import WorkQuery, WorkStatus
-from dcf.features.work.operations import FoundWork
+from dcf.features.work.operations import TakenWork
 from dcf.store.access.audit_trail import AuditFilter
 from dcf.values.refusal import Refusal
 
@@ -57,7 +60,7 @@ def _claim(name: str, agent: str) -> Case:
     def work(site: Site) -> None:
         wish = Acquire(state="", owner=agent, token=secrets.token_hex(16), ttl_s=_SOON_S)
         found = site.app.work.claim_work(WorkQuery(limit=1, agent=agent), wish)
-        assert isinstance(found, FoundWork), found
+        assert isinstance(found, TakenWork), found
         site.app.control_plane.release(
             found.workflow_id, Release(state=found.leased.state, token=found.leased.doc.lease.token)
         )
@@ -172,5 +175,5 @@ CASES: Final = (
     Case(name="create a run of 3 Tasks and carry it out", work=_whole_run),
     Case(name="what /metrics asks of Redis", work=lambda site: GaugeReader(site.connections).read()),
     Case(name="a health report", work=lambda site: site.app.health.report()),
-    Case(name="dcf top", work=lambda site: top.look(site.app)),
+    Case(name="dcf runs top", work=lambda site: top.look(Place(Choice(HERE, "it is measured"), ToolsHere(site.app)))),
 )

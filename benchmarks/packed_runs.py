@@ -12,6 +12,7 @@ from typing import Final
 
 from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connections
+from dcf.store.forms.form import DOCUMENTS, DocumentForm
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.shards import place_of, plain_list
@@ -25,15 +26,18 @@ _FREE_GIB: Final = 6
 
 _READ: Final = "return {redis.call('DUMP', KEYS[1]), redis.call('PTTL', KEYS[1])}"
 
-# KEYS: those of a copy, meta first. ARGV: its id and creation time as JSON, then of each key the milliseconds until it
-# expires (0: never), and what DUMP told of the model's.
-_RESTORE: Final = """
+# KEYS: those of a copy, meta first. ARGV: the places of its id and its creation time, each with its text, then of each
+# key the milliseconds until it expires (0: never), and the reply to DUMP of the model's.
+_RESTORE: Final = (
+    DOCUMENTS
+    + """
 for i, key in ipairs(KEYS) do
-  redis.call('RESTORE', key, ARGV[1 + 2 * i], ARGV[2 + 2 * i])
+  redis.call('RESTORE', key, ARGV[3 + 2 * i], ARGV[4 + 2 * i])
 end
-redis.call('JSON.SET', KEYS[1], '$.workflow_id', ARGV[1])
-redis.call('JSON.SET', KEYS[1], '$.created_at', ARGV[2])
+write_member(KEYS[1], ARGV[1], ARGV[2])
+write_member(KEYS[1], ARGV[3], ARGV[4])
 """
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,16 +143,18 @@ def copy(connections: Connections, model: Model, number: int, created: int) -> l
     for start in range(0, number, _PACKET):
         assert free_gib() > _FREE_GIB, "the machine is about to run out of memory"
         page = names[start : start + _PACKET]
-        connections.send(*_restored(model, page, created + start))
+        connections.send(*_restored(connections.form, model, page, created + start))
         connections.send(*_listed(model, page, created + start, connections.shards))
     return names
 
 
-def _restored(model: Model, names: Sequence[str], created: int) -> Iterator[Command]:
+def _restored(form: DocumentForm, model: Model, names: Sequence[str], created: int) -> Iterator[Command]:
+    restore, places = form.script(_RESTORE), (form.place("workflow_id"), form.place("created_at"))
     contents = [word for one in model.documents for word in (one.expires_ms, one.dump)]
     for at, name in enumerate(names, created):
         own = model.keys_of(name)
-        yield ("EVAL", _RESTORE, len(own), *own, f'"{name}"', f'"{to_text(at)}"', *contents)
+        members = (places[0], f'"{name}"', places[1], f'"{to_text(at)}"')
+        yield ("EVAL", restore, len(own), *own, *members, *contents)
 
 
 def _listed(model: Model, names: Sequence[str], created: int, shards: int) -> Iterator[Command]:

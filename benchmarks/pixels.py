@@ -1,8 +1,8 @@
 """`python -m benchmarks.pixels`: how long after its commit an event of a run is seen on its open page.
 
-Chromium without a window shows the picture of a run that `dcf web` serves. Fifty times an agent takes a state, and the
-page notes when the frame begins after the one in which the node of that state was drawn in its new colour. The delay is
-counted from the time of the event in the history, in milliseconds of Redis's clock, which is that of this machine.
+Chromium without a window shows the picture of a run that `dcf web` serves. Fifty times an agent takes a state, and
+the page notes when the frame begins after the one in which the node of that state was drawn in its new colour. The
+delay is counted from the time of the event in the history, in milliseconds of Redis's clock, which this machine has.
 """
 
 import os

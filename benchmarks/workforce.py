@@ -10,8 +10,8 @@ from benchmarks.figures import Row
 from benchmarks.measuring import Probe
 from dcf.application.application import Application
 from dcf.ports import AgentWish
+from dcf.workforce.crew.records import CrewWish
 from dcf.workforce.crew.templates import read_staffing
-from dcf.workforce.crew.workers import CrewWish
 
 _AGENTS = Path(__file__).parents[1] / "agents"
 _FEW, _MANY = 10, 500

@@ -47,7 +47,7 @@ PASSING = frozenset(
 )
 """Codes of failures of the server, not of the call: the caller may repeat the call."""
 
-_AFTER_FAILURE = "Read what happened with events; once it is mended, retry lets the run go on."
+_AFTER_FAILURE = "`read_run_events` says what happened; once it is mended, `retry_run` lets the run go on."
 
 
 class DcfError(Exception):
@@ -116,7 +116,7 @@ class Unauthorized(DcfError):
     """The server requires an API key, and got none or one that is not valid."""
 
     code = "unauthorized"
-    default_hint = "Set DCF_API_KEY to a key made with `dcf keys create`; `dcf keys list` shows which are active."
+    default_hint = "Set DCF_API_KEY to a key made with `dcf keys add`; `dcf keys ls` shows which are active."
 
 
 class RateLimited(DcfError):
@@ -140,7 +140,7 @@ class UnknownRun(NotFound):
     """No run has this workflow_id."""
 
     code = "unknown_run"
-    default_hint = "Check workflow_id, or create the run with create_workflow_control_plane."
+    default_hint = "`list_runs` lists the runs."
 
     def __init__(self, workflow_id: str) -> None:
         super().__init__(f"There is no run '{workflow_id}'.")
@@ -151,7 +151,7 @@ class UnknownDefinition(NotFound):
 
     code = "unknown_definition"
     default_hint = (
-        "Pass workflow_json, the document itself: that keeps it, and it can be started by its name afterwards."
+        "Pass `workflow_json`, the document itself: that keeps it, and it can be started by its name afterwards."
         " One that was started in a project is known in that project."
     )
 
@@ -163,7 +163,7 @@ class UnknownSchedule(NotFound):
     """No schedule has this name."""
 
     code = "unknown_schedule"
-    default_hint = "List the names with list_schedules (`dcf schedule list`)."
+    default_hint = "List the names with `list_schedules`."
 
     def __init__(self, name: str) -> None:
         super().__init__(f"There is no schedule '{name}'.")
@@ -173,7 +173,7 @@ class UnknownProject(NotFound):
     """No project has this id, or this path."""
 
     code = "unknown_project"
-    default_hint = "List the projects with list_projects (`dcf projects list`), or make one with put_project."
+    default_hint = "List the projects with `list_projects`, or make one with `put_project`."
 
     def __init__(self, name: str) -> None:
         super().__init__(f"There is no project '{name}'.")
@@ -183,7 +183,7 @@ class NotInCatalogue(NotFound):
     """The catalogue has no such definition, or not in this version."""
 
     code = "not_in_catalogue"
-    default_hint = "Find its kind and name with search_definitions (`dcf catalogue search`)."
+    default_hint = "Find it with `search_definitions`; `get_finding` reads a finding."
 
     def __init__(self, kind: str, name: str) -> None:
         super().__init__(f"The catalogue has no {kind} '{name}' in this version.")
@@ -193,7 +193,7 @@ class UnknownFinding(NotFound):
     """No finding has this id."""
 
     code = "unknown_finding"
-    default_hint = "Find it with search_findings (`dcf findings search`), which shows the ids."
+    default_hint = "Find it with `search_findings`; `get_definition` reads a definition."
 
     def __init__(self, finding_id: str) -> None:
         super().__init__(f"There is no finding '{finding_id}'.")
@@ -203,7 +203,9 @@ class UnknownState(NotFound):
     """The run's workflow has no state of this name."""
 
     code = "unknown_state"
-    default_hint = "Read meta.states with read_workflow_control_plane and use one of those names."
+    default_hint = (
+        "`read_workflow_control_plane` lists the states of a run; one inside a Parallel or Map is named by its path."
+    )
 
     def __init__(self, workflow_id: str, state: str) -> None:
         super().__init__(f"Run '{workflow_id}' has no state '{state}'.")
@@ -213,7 +215,7 @@ class AgentUnknown(NotFound):
     """The agent platform has no agent of this id."""
 
     code = "unknown_agent"
-    default_hint = "Check the agent id, or find it with resolve_agent_name_to_id."
+    default_hint = "Check the agent id, or find it with `resolve_agent_name_to_id`."
 
 
 class SkillUnknown(NotFound):
@@ -221,7 +223,7 @@ class SkillUnknown(NotFound):
 
     code = "unknown_skill"
     default_hint = (
-        "Pass skill_json as get_my_assignment or get_skillset shows it: a manifestId, or skill://name@version."
+        "Pass `skill_json` as `get_my_assignment` or `get_skillset` shows it: a manifestId, or skill://name@version."
     )
 
     def __init__(self, reference: str) -> None:
@@ -232,7 +234,7 @@ class UnknownKey(NotFound):
     """No API key has this id."""
 
     code = "unknown_key"
-    default_hint = "List the ids with `dcf keys list`."
+    default_hint = "List the ids with `dcf keys ls`."
 
     def __init__(self, key_id: str) -> None:
         super().__init__(f"There is no API key '{key_id}'.")
@@ -264,7 +266,7 @@ class StoreUnavailable(DcfError):
     """
 
     code = "store_unavailable"
-    default_hint = "Check REDIS_URL and that the server is up (dcf doctor), then repeat the call."
+    default_hint = "Check REDIS_URL and that the server is up (`dcf doctor`), then repeat the call."
 
     is_full = False
 
@@ -301,7 +303,7 @@ class RunOnHold(DcfError):
     """The step is not carried out: evaluations of the run have ended processes, so the run is on hold."""
 
     code = "run_held"
-    default_hint = "An operator lets the run go on with retry_run (dcf retry); explain_run names the state."
+    default_hint = "An operator lets the run go on with `retry_run`; `explain_run` names the state."
 
 
 class UnknownOutcome(DcfError):
@@ -362,7 +364,7 @@ class WaitTimedOut(DcfError, TimeoutError):
     """The run was not over in the time that a client gave it; the run goes on."""
 
     code = "wait_timed_out"
-    default_hint = "Wait longer, or ask with why what it waits for."
+    default_hint = "Wait longer; `explain_run` says what it waits for."
 
     def __init__(self, workflow_id: str, timeout_s: float) -> None:
         super().__init__(f"Run '{workflow_id}' was not over after {timeout_s:g} seconds.")

@@ -71,7 +71,7 @@ def verify(
     if not is_signed(signed, keys, message_id, int(sent), body):
         raise WebhookRefused(
             "No signature of the request was made with a secret that is known here.",
-            "Answer 401. If it is from dcf, the key was rotated: take the secret that `dcf agents rotate` showed.",
+            "Answer 401. If it is from dcf, its secret was made anew: take that of `register_agent(new_key=true)`.",
         )
     if abs((time.time() if now is None else now) - int(sent)) > tolerance_s:
         raise WebhookRefused(

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from dcf.core.documents.codec import whole_state
+from dcf.core.listing.runs import Facet
 from dcf.features.people.listing import LONGEST_PAGE, HumanTaskQuery
 from dcf.features.people.storage import HumanTasks
 from dcf.store.connection.connections import Connections
@@ -256,13 +257,15 @@ def read_kept(client: Any, run: str) -> tuple[str, ...]:
     """Return the keys of a run, and the lists that name it.
 
     What the keys of workers hold of it is left out: no document of the run names those, and the sweep gives it back.
+    So are the lists of the runs that an agent was made for, or does work in. The run is listed before the commit that
+    assigns the agent. An attempt that loses its commit leaves an entry, which the sweep takes off.
     """
     of_run = RunKeys(run).meta.removesuffix("meta")
     found = [key.decode() for key in client.scan_iter(match=f"{of_run}*", count=1000)]
     found = [key for key in found if key != RunKeys(run).barrier]  # whoever waits for replicas writes it, for a minute
     lists = [key.decode() for key in client.scan_iter(match="cp:idx:*", count=1000, _type="zset")]
-    held = keys.quota("", "runs")
-    found += [key for key in lists if not key.startswith(held) and client.zscore(key, run) is not None]
+    passed_over = (keys.quota("", "runs"), keys.assigned(""), keys.runs_by(Facet.AGENT, ""))
+    found += [key for key in lists if not key.startswith(passed_over) and client.zscore(key, run) is not None]
     return tuple(found)
 
 

@@ -226,13 +226,18 @@ def only_the_assigned_hold_states(story: Story) -> Iterator[str]:
 
 
 def agents_are_told(story: Story) -> Iterator[str]:
-    """Every entered Task is announced, taken or cancelled, and the planner hears of the end."""
+    """Every entered Task is announced, taken or cancelled, and the planner hears of the end.
+
+    A region that is lost unconfirmed may take with it that a Task was taken. Its task token, which outlives that, is
+    handed out to whoever took it.
+    """
     for entered in story.of("StateEntered"):
         if not is_task(entered.state):
             continue
         after = [found for found in story.happenings if found.state == entered.state and found.epoch >= entered.epoch]
         known = {"NotificationSent", "LeaseAcquired", "StateCancelled", "StateFailed", "StateResolved"}
-        if not any(found.type in known for found in after) and story.meta.get("status") == "succeeded":
+        was_taken = any(found.type in known or found.data.get("via") == "callback" for found in after)
+        if not was_taken and story.meta.get("status") == "succeeded":
             yield f"nobody was told, and nobody took it: {entered.told()}"
     if story.meta.get("status") != "running" and "run_finished" not in story.planner_told:
         yield "the planner was not told of the end"

@@ -72,10 +72,28 @@ def server(short_directory: Path) -> Iterator[RestrictedRedis]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _data_home(short_directory: Path) -> Iterator[None]:
+    """The file tools of a local user write below the data directory, which is never that of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(short_directory / "home"))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _trusted(short_directory: Path) -> Iterator[None]:
     """Clients trust one authority: every client loads all that it trusts, 25 ms for those of the machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SSL_CERT_FILE", str(new_authority(short_directory / "trusted").certificate))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_contexts(short_directory: Path) -> Iterator[None]:
+    """Commands work on this machine, whatever whoever runs the tests has chosen."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("DCF_CONTEXT", "DCF_SERVER_URL", "DCF_API_KEY"):
+            patch.delenv(name, raising=False)
+        patch.setenv("DCF_CONTEXTS", str(short_directory / "contexts" / "contexts.toml"))
         yield
 
 

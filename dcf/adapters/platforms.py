@@ -150,6 +150,12 @@ class Platforms:
         """Return the kind of platform that the agent's record names; None for an agent without a record."""
         return self._records.platforms_of((agent_id,)).get(agent_id)
 
+    def without_trace(self, agent_ids: Sequence[str]) -> list[str]:
+        """Return those agents of the mailbox that have neither a record nor an inbox; others their platform knows."""
+        unseen = self._records.without_trace(agent_ids)
+        kinds = self.kinds_of(unseen)
+        return [agent_id for agent_id in unseen if kinds[agent_id] == MAILBOX]
+
     def forget(self, agent_id: str) -> None:
         """Delete the record of an agent that is gone from its platform."""
         if self.kind_of(agent_id) != MAILBOX:  # the mailbox's provisioner has deleted the record itself

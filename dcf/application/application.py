@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from dcf.features.growing.operations import Growing
     from dcf.features.health.gauges import GaugeReader
     from dcf.features.health.operations import Health
+    from dcf.features.people.inbox_operations import WaitingForPeople
     from dcf.features.people.operations import People
+    from dcf.features.project_files.operations import ProjectFiles
     from dcf.features.questions.correcting import Corrections
     from dcf.features.questions.operations import Talking
     from dcf.features.search.operations import Searching
@@ -119,6 +121,13 @@ class Application(ApplicationRoots):
 
         settings = self.settings
         return FileTree(settings.files_read, settings.files_write, settings.files_max_bytes)
+
+    @part
+    def local_files(self) -> "FileTree":
+        """The same for the local user, who has a directory where none is configured; a key has not."""
+        from dcf.application.files import local_tree
+
+        return local_tree(self.settings, self.files)
 
     @part
     def sweep(self) -> "Sweep":
@@ -246,7 +255,21 @@ class Application(ApplicationRoots):
         """One search over what is known, and what runs have written."""
         from dcf.features.search.operations import Searching
 
-        return Searching(self.run_list, self.journal, self.knowledge, self.catalogue)
+        return Searching(self.run_list, self.journal, self.knowledge, self.catalogue, self.project_files)
+
+    @part
+    def project_files(self) -> "ProjectFiles":
+        """The indexed files of projects."""
+        from dcf.features.project_files.operations import ProjectFiles
+
+        return ProjectFiles(self._connections, wait_replicas=self.settings.wait_replicas)
+
+    @part
+    def people_inbox(self) -> "WaitingForPeople":
+        """Everything that waits for people."""
+        from dcf.features.people.inbox_operations import WaitingForPeople
+
+        return WaitingForPeople(self.people, self.gates, self.runs, self.run_list)
 
     @part
     def contexts(self) -> "Contexts":

@@ -34,9 +34,14 @@ class Instructions:
     text: str
     pieces: tuple[str | Query, ...]
 
+    @property
+    def is_plain(self) -> bool:
+        """True if there are no expressions: the text is the same for every input."""
+        return self.pieces == (self.text,)
+
     def shown(self, given: Json) -> str:
         """Return the text for this input of the worker. An expression that fails is told of in its place."""
-        if self.pieces == (self.text,):
+        if self.is_plain:
             return self.text
         around = Surroundings()
         whole = "".join(one if isinstance(one, str) else _value(one, given, around) for one in self.pieces)

@@ -74,3 +74,8 @@ def _outside(kind: Kind, *, is_worked: bool = False, suffix: str = "", function:
         suffix=suffix,
         function=function,
     )
+
+
+def is_same_function(own: str, meant: str) -> bool:
+    """Return True for one function under two names: a file is imported by its own name, or as part of a package."""
+    return own == meant or own.endswith(f".{meant}") or meant.endswith(f".{own}")

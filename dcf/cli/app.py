@@ -10,8 +10,9 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from dcf.cli import beginning, front_page
+from dcf.cli import beginning
 from dcf.cli.command_group import CommandGroup
+from dcf.cli.places.choice import name_context
 from dcf.cli.processes.garbage import collect_rarely_at_start
 from dcf.cli.termination import end_when_told
 from dcf.version import __version__
@@ -22,7 +23,6 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    help=front_page.HELP,
 )
 
 
@@ -46,8 +46,31 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
+def _complete_context(incomplete: str) -> list[tuple[str, str]]:
+    from dcf.cli.places.completion import complete_context
+
+    return complete_context(incomplete)
+
+
+def _note_context(ctx: typer.Context, name: str | None) -> None:
+    """Note which place the command names; behind the command only if it does, since it may stand before it."""
+    if name is not None or ctx.parent is None:
+        name_context(name)
+
+
 @app.callback()
 def _options(
+    _context: Annotated[
+        str | None,
+        typer.Option(
+            "--context",
+            metavar="NAME",
+            callback=_note_context,
+            is_eager=True,
+            autocompletion=_complete_context,
+            help="Work on this place: local, or a name of `dcf context ls`. It may also stand behind the command.",
+        ),
+    ] = None,
     _: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,

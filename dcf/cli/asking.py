@@ -6,19 +6,23 @@ from typing import TypeVar
 
 import typer
 
+from dcf.cli.places.choice import elsewhere
 from dcf.cli.text import clean
 from dcf.errors import InvalidArgument
 
 Row = TypeVar("Row")
 
 
-def ask(question: str, *, yes: bool) -> None:
-    """Ask on a terminal, and end the command where the answer is no. Without a terminal `--yes` must say it."""
+def ask(question: str, *, yes: bool, place: str | None = None) -> None:
+    """Ask on a terminal, and end the command where the answer is no. Without a terminal `--yes` must say it.
+
+    The question names the place where that is not this machine: what is destroyed there is other people's work.
+    """
     if yes:
         return
     if not can_ask():
         raise InvalidArgument("This cannot be undone, and nobody can be asked here.", "Add --yes to do it.")
-    typer.confirm(question, abort=True, err=True)
+    typer.confirm(f"{question}{_at(elsewhere() if place is None else place)}", abort=True, err=True)
 
 
 def ask_if_read(
@@ -34,7 +38,11 @@ def ask_if_read(
     for row in rows:
         show(row)
     nothing = f"Nothing waits at {clean(waits_at)}. Try it all the same?"
-    typer.confirm(question if rows else nothing, abort=True, err=True)
+    typer.confirm(f"{question if rows else nothing}{_at(elsewhere())}", abort=True, err=True)
+
+
+def _at(place: str) -> str:
+    return f" ({clean(place)})" if place else ""
 
 
 def can_ask() -> bool:

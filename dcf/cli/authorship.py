@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from dcf.cli.wording import in_commands
-from dcf.errors import ToolCallFailed
+from dcf.cli.wording import in_commands, in_options
+from dcf.errors import InvalidArgument, ToolCallFailed
+from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -26,6 +27,18 @@ def by_the_local_user() -> AbstractContextManager[None]:
     return authored_by(LOCAL)
 
 
+def user_name(option: str) -> str:
+    """Return the name of the user of this machine, for an option that says who does something and was left out."""
+    import getpass
+
+    from dcf.values.identifiers import check_id
+
+    try:
+        return check_id(getpass.getuser(), "your user name")
+    except (InvalidArgument, KeyError, OSError):
+        raise InvalidArgument("Nobody is named who does it.", f"Say who you are: {option} NAME.") from None
+
+
 @contextmanager
 def recorded(found: "Application", change: str, about: Mapping[str, str]) -> "Iterator[Recording]":
     """Record a change in the audit trail, made by the local user."""
@@ -37,8 +50,26 @@ def recorded(found: "Application", change: str, about: Mapping[str, str]) -> "It
 def accepted(answer: Answer | Refusal, run: str) -> Answer:
     """Return the answer about a run; raise a refusal as an error of the command, in the words of commands."""
     if isinstance(answer, Refusal):
-        refused = ToolCallFailed(answer.code, answer.message, in_commands(answer.hint, run))
-        for one in answer.problems:
-            refused.add_note(f"{one['path'] or '/'}: {one['message']}")
-        raise refused
+        problems: dict[str, Json] = {"problems": list(answer.problems)}
+        raise refused(answer.code, answer.message, answer.hint, problems, known={"workflow_id": run})
     return answer
+
+
+def refused(
+    code: str,
+    message: str,
+    hint: str,
+    answer: Mapping[str, Json],
+    verb: str | None = None,
+    known: Mapping[str, Json] | None = None,
+) -> ToolCallFailed:
+    """Return a refusal as an error of the command, in the words of commands, with the problems that it lists.
+
+    `verb` was called, with the arguments `known`.
+    """
+    said = message if verb is None else in_options(message, verb)
+    failure = ToolCallFailed(code, said, in_commands(hint, verb, known), answer)
+    problems: Json = answer.get("problems")
+    for problem in problems or ():
+        failure.add_note(f"{problem['path'] or '/'}: {problem['message']}")
+    return failure

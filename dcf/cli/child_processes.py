@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from dcf.cli.places.context import LOCAL
 from dcf.errors import DcfError, InvalidArgument
 
 _POLL_S = 0.05
@@ -53,7 +54,7 @@ class ChildProcesses:
 
     def __init__(self, logs: Path, environment: Mapping[str, str]) -> None:
         self._logs = logs
-        self._environment = {**os.environ, **environment}
+        self._environment = {**os.environ, "DCF_CONTEXT": LOCAL, **environment}
         self._members: list[_Child] = []
         self._failure: DcfError | None = None
         self._done = threading.Event()

@@ -3,6 +3,7 @@
 To import and declare all commands takes a tenth of a second. A process runs one of them.
 """
 
+from copy import copy
 from functools import cache
 from importlib import import_module
 from typing import Any, Final
@@ -11,23 +12,41 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
-from dcf.cli.command_table import ListedCommand, rows
+from dcf.cli.command_table import ListedCommand, rows_of
+from dcf.cli.front_page import front_page
 from dcf.errors import DcfError
 from dcf.values.json_text import Json
 
 _MARKUP: Final = "rich"
 
 
-class CommandGroup(TyperGroup):
-    """The commands of the table; it prints an error of dcf as two sentences and exits with a code.
+class RowGroup(TyperGroup):
+    """Commands of the table. Before it is resolved, a command has a name and a summary for help.
 
-    Before it is resolved, a command has a name, a panel and a summary. Help and completion show nothing else of it.
+    `noun` is the first word of these commands; the group without one has the commands of every day, and the nouns.
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, noun: str = "", **options: Any) -> None:
         super().__init__(**options)
-        self._modules = {row.name: row.module for row in rows()}
-        self.commands = {row.name: _summary(row) for row in rows()}
+        self._noun = noun
+        self._rows = {row.name: row for row in rows_of(noun)}
+        self.commands = {row.name: _summary(row) for row in self._rows.values()}
+
+    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]  # see `invoke`
+        """Import the command that the arguments begin with, and return it, its name and the other arguments."""
+        row = self._rows.get(args[0])
+        if row is not None:
+            return args[0], _also_behind(command_of(row), _context_option(ctx)), args[1:]
+        from dcf.cli.commands.moved import meant
+
+        command = meant(self._noun, args)
+        if command is not None and not ctx.resilient_parsing:
+            ctx.fail(f"This command is `dcf {command}`.")
+        return super().resolve_command(ctx, args)
+
+
+class CommandGroup(RowGroup):
+    """All commands; it prints an error of dcf as two sentences and exits with a code."""
 
     def invoke(self, ctx: typer.Context) -> Json:  # type: ignore[override]  # typer names the same class differently
         """Run the command named by the arguments."""
@@ -40,12 +59,9 @@ class CommandGroup(TyperGroup):
             views.print_error(error)
             raise typer.Exit(exit_codes.of_error(error)) from None
 
-    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]  # as above
-        """Import the command that the arguments begin with, and return it, its name and the other arguments."""
-        module = self._modules.get(args[0])
-        if module is None:
-            return super().resolve_command(ctx, args)
-        return args[0], declared_by(module).commands[args[0]], args[1:]
+    def format_help(self, _: typer.Context, formatter: Any) -> None:  # type: ignore[override]  # see `invoke`
+        """Write the page of the program; typer's own would have a line more for each long summary, and boxes."""
+        formatter.write(front_page())
 
 
 @cache
@@ -57,5 +73,44 @@ def declared_by(module: str) -> TyperGroup:
     return get_group(part)
 
 
+def command_of(row: ListedCommand) -> Any:
+    """Return the command of a row, or the group of a noun. What serves prints lines for who started it, no answer."""
+    if row.is_noun:
+        return RowGroup(name=row.name, noun=row.name, help=row.summary, no_args_is_help=True, rich_markup_mode=_MARKUP)
+    if row.serves:
+        return _declared(row)
+    from dcf.cli.commands.answer_options import with_answer_options
+
+    return with_answer_options(_declared(row), row)
+
+
+def _declared(row: ListedCommand) -> Any:
+    """Return a command as it is declared: a function, that of a verb, or one of a module."""
+    if row.function is not None:
+        from dcf.cli.commands.declaring import declared, named
+
+        return declared(row.name, named(row.function))
+    if row.verb is not None:
+        from dcf.cli.commands.derived import command_of_verb
+
+        return command_of_verb(row.verb, row.full_name)
+    assert row.module is not None, f"{row.name} has a module or a verb"
+    return declared_by(row.module).commands[row.full_name]
+
+
+def _also_behind(command: Any, option: Any) -> Any:
+    """Let an option of `dcf` stand behind a command too: there it is added to a command that was typed before."""
+    if all(known.name != option.name for known in command.params):
+        command.params.append(option)
+    return command
+
+
+def _context_option(ctx: typer.Context) -> Any:
+    """Return `--context` of `dcf` as it stands behind a command: not shown, and not handed over."""
+    option: Any = copy(next(option for option in ctx.find_root().command.params if "--context" in option.opts))
+    option.hidden, option.expose_value = True, False
+    return option
+
+
 def _summary(row: ListedCommand) -> TyperCommand:
-    return TyperCommand(row.name, help=row.summary, rich_help_panel=row.panel, rich_markup_mode=_MARKUP)
+    return TyperCommand(row.name, help=row.summary, rich_markup_mode=_MARKUP)

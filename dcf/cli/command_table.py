@@ -1,311 +1,333 @@
-"""The table of the commands of `dcf`: the panel, the module and the first words of the help of each.
+"""The table of the commands of `dcf`: the module and the first words of the help of each, and the nouns.
+
+The commands of every day are words alone. Each of the others is a noun and what is done with it: `dcf runs pause`. The
+same word does the same with every noun: `ls` lists, `show` reads what is named, `add` makes it, `delete` ends it.
 
 `dcf --help` prints this table, and a command imports its own module only (`command_group`). A test compares the table
-with the modules. A new command needs an entry here.
+with the modules. A new command needs an entry here, or a description of its verb.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-RUNS: Final = "Runs"
-OPERATE: Final = "Operate"
-WORKFLOWS: Final = "Workflows"
-PEOPLE: Final = "People"
-AGENTS: Final = "Agents and keys"
-SERVERS: Final = "Servers"
+from dcf.verbs.description.table import TABLE
 
-_TABLE: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
-    RUNS: {
-        "running.run": {
-            "run": (
-                "Run a workflow here: starts Redis (unless REDIS_URL is set), an MCP server and a worker process for"
-                " all Tasks."
-            ),
-        },
-        "reading.runs": {
-            "ls": "List runs, newest first; one line for each. Without filters those that are stuck come before.",
-        },
-        "reading.show": {
-            "show": "Show where a run stands: its states, who holds what until when, output or error.",
-        },
-        "commands.starting": {
-            "start": "Start a run and return: its agents do the work, such as `dcf worker` with their agent id.",
-            "rerun": (
-                "Repeat a run as a new one: from its beginning, or with --from STATE from there, with the input it had."
-            ),
-            "retry": (
-                "Continue a run that failed, timed out, was cancelled or is on hold. All that succeeded is kept, also"
-                " in a Map."
-            ),
-        },
-        "commands.work": {
-            "work": "List what there is to do across all runs: what is held, what is ready, what stands still.",
-        },
-        "commands.contexts": {
-            "context": "Say where an agent (or a session, or a run) is, and what is next for it, as get_context does.",
-        },
-        "features.search": {
-            "search": "Search what is known and what runs have written, the best first.",
-        },
-        "reading.why": {
-            "why": "Explain why a run, or one state of it, does not move, and what helps.",
-        },
-        "reading.events": {
-            "events": (
-                "Print what happened in a run, in order; with --follow also what happens next, until the run is over."
-            ),
-        },
-        "reading.export": {
-            "export": (
-                "Export a run: its workflow, documents, history, journal and artifacts as JSON, or what people look at."
-            ),
-        },
-        "reading.timelines": {
-            "timeline": (
-                "Show when each state of a run was ready, worked on, backing off, had lost its agent, or waited."
-            ),
-        },
-        "reading.top": {
-            "top": (
-                "Show the live runs, those that are stuck first, and the agents with what they hold; on a terminal"
-                " until Ctrl-C."
-            ),
-        },
-        "reading.watch": {
-            "watch": "Watch a run until it is over: a live table on a terminal, elsewhere a line for each change.",
-        },
-        "features.schedules": {
-            "schedule": (
-                "Start runs of a workflow by the time: by a cron expression, or every so often. Each tick starts one"
-                " run, however many servers and clocks there are; some `dcf serve` or `dcf pulse` must run."
-            ),
-        },
-        "features.journal": {
-            "journal": "What agents and people wrote down about a run: `dcf journal RUN` shows it.",
-        },
-        "features.projects": {
-            "projects": (
-                "What runs belong to: a name, directories, git facts. `dcf ls --project ID` lists the runs of one."
-            ),
-        },
-        "features.artifacts": {
-            "artifacts": "Files that a run keeps: immutable, with type, size, SHA-256 and where they came from.",
-        },
-        "reading.traces": {
-            "trace": (
-                "Show a run in a tracing tool: the run, its states and every attempt at them as one tree of spans."
-            ),
-        },
+DAILY: Final[Mapping[str, str]] = {
+    "run": "Run a workflow here, with a server and a worker for all Tasks",
+    "start": "Start a run and return: its agents do the work",
+    "ls": "List runs, newest first; those that are stuck stand before",
+    "show": "Show where a run stands, state by state",
+    "why": "Explain why a run, or a state of it, does not move, and what helps",
+    "watch": "Watch a run until it is over",
+    "cancel": "End a run at once",
+    "retry": "Continue a run that failed, timed out or was cancelled",
+    "approve": "Answer a task of a run with approve",
+    "inbox": "List what waits for people: tasks, questions, gates",
+    "init": "Make a directory with a new workflow and its tests",
+    "validate": "Check a workflow without running it",
+    "compile": "Print the workflow document that a flow becomes",
+    "graph": "Draw a workflow, or a run with how its states stand",
+    "simulate": "Run a workflow with mocked Tasks and virtual time",
+    "serve": "Serve the MCP tools, on standard input and output or over HTTP",
+    "worker": "Serve Python functions for states",
+    "host": "Run agents that have no server of their own",
+    "web": "Serve the web page: runs, agents, what waits for people",
+    "doctor": "Check how dcf is: Redis, clock, agents, lists",
+}
+"""The commands of one word, in the order in which help lists them, with what it says of each on a line."""
+
+
+class Noun(NamedTuple):
+    """What several commands are about: a line of help, what else help says, and what the ids of such things are."""
+
+    line: str
+    more: str = ""
+    ids: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """What help of the noun says."""
+        return f"{self.line}.{self.more and ' '}{self.more}"
+
+
+NOUNS: Final[Mapping[str, Noun]] = {
+    "runs": Noun(
+        "Operate runs and read them: events, usage, export, search",
+        "The daily commands on runs have no noun: dcf run, start, ls, show, why, watch, cancel, retry.",
+        ids=("workflow_id",),
+    ),
+    "states": Noun(
+        "What there is to do in runs: resolve, release, correct, add units",
+        "A state is one step of a run; a unit is one of a run that grows.",
+        ids=("workflow_id", "state"),
+    ),
+    "tasks": Noun(
+        "What people and planners are asked: reject, answer, ask, reply",
+        "`dcf inbox` lists it, `dcf approve` approves a task.",
+        ids=("workflow_id", "state"),
+    ),
+    "gates": Noun("Outputs that wait for a verdict before they count", ids=("workflow_id", "state")),
+    "journal": Noun("What agents and people wrote down about a run", ids=("entry",)),
+    "artifacts": Noun(
+        "Files that a run keeps: immutable, with type, size and SHA-256",
+        "Each says where it came from.",
+        ids=("artifact_id",),
+    ),
+    "schedules": Noun(
+        "Start runs of a workflow by the time",
+        "By a cron expression, or every so often. Each tick starts one run, however many servers and clocks there are;"
+        " some `dcf serve` or `dcf store pulse` must run.",
+        ids=("name",),
+    ),
+    "findings": Noun(
+        "What was learned in runs and outlives them",
+        "It is kept once, found by words, superseded by what is better.",
+        ids=("finding_id",),
+    ),
+    "catalogue": Noun(
+        "What agents work by: workflows, jobs, personas, rules, templates",
+        "In versions with hashes.",
+        ids=("kind", "name"),
+    ),
+    "projects": Noun(
+        "What runs belong to: a name, directories, git facts",
+        "`dcf ls --project ID` lists the runs of one.",
+        ids=("project",),
+    ),
+    "workflows": Noun(
+        "Write workflows: the language, stub tools",
+        "`dcf init` makes a directory with a new one, `dcf run` runs it here.",
+    ),
+    "skills": Noun("Write and look at skills", ids=("manifestId",)),
+    "agents": Noun(
+        "Register and connect agents; list their tools",
+        "Agents that are made elsewhere get their work by signed POST (docs/webhooks.md).",
+        ids=("agent_id",),
+    ),
+    "keys": Noun(
+        "API keys for agents and people elsewhere",
+        "They call `dcf serve --transport http` with them.",
+        ids=("key_id",),
+    ),
+    "store": Noun("Look after the Redis of dcf: its audit trail, its clock, its form"),
+    "context": Noun("Which place commands work on: this machine, or a server", ids=("name",)),
+}
+"""The first words of the commands of two words, in the order in which help lists them."""
+
+_TABLE: Final[Mapping[str, Mapping[str, str]]] = {
+    "running.run": {
+        "run": (
+            "Run a workflow here: starts Redis (unless REDIS_URL is set), an MCP server and a worker process for"
+            " all Tasks."
+        ),
     },
-    OPERATE: {
-        "reading.show": {
-            "doctor": (
-                "Check how dcf is: whether Redis takes writes, memory, durability, replicas, clock, agents, platform,"
-                " lists."
-            ),
-        },
-        "commands.audit": {
-            "audit": (
-                "List who changed agents, skills, files, documents and API keys, and what was refused, newest first."
-            ),
-        },
-        "commands.store": {
-            "store": "Look after the Redis that dcf keeps everything in.",
-        },
-        "commands.lifecycle": {
-            "cancel": (
-                "End a run at once: open states are cancelled, holders are told to stop, late results are refused."
-            ),
-            "pause": "Hold a run: nobody gets new work in it until `dcf resume`; what agents work on they may finish.",
-            "resume": "Let a paused run go on, and tell the agents of all states that can be taken.",
-            "resolve": "End one state of a run by hand, or give it to other agents: where its agent cannot finish it.",
-            "release": (
-                "End the lease on a state, whoever holds it, so that another agent can take it; its late result is"
-                " refused."
-            ),
-            "notify": (
-                "Tell agents of work: without STATE start the run and tell who comes first; with it tell its agents"
-                " again."
-            ),
-            "finalize": (
-                "Close a run for good: write its audit record, cancel what is open, delete the agents that were made"
-                " for it."
-            ),
-        },
-        "features.growing": {
-            "open": "Open a run without a workflow: units of work are added to it while it is open.",
-            "add": "Add units of work, and groups of them, to a run that grows: all of them, or none.",
-            "seal": (
-                "Let nothing be added to a group, or to a run, any more: it ends once all that is in it has ended well."
-            ),
-            "retry-unit": "Let a unit that failed be taken again, as a new attempt of the same unit.",
-            "rewind": "Reopen a unit and all that followed it: holders are told to stop, and outputs are gone.",
-            "close": (
-                "End a run that grows, with a summary. It is refused while units have not ended well, unless forced."
-            ),
-        },
-        "commands.work": {
-            "usage": "Show what work used up, as far as it was reported: of a run, an agent or a project.",
-            "budget": (
-                "Say what a run may use up; limits that are not named stay. Once one is used up, nobody gets a lease"
-                " in the run."
-            ),
-        },
-        "features.retention": {
-            "delete": "Delete a run that is over, with its documents, outputs and history, for good.",
-            "hold": (
-                "Keep a run: on hold it is not deleted, not pruned and does not expire, until `dcf hold RUN --release`."
-            ),
-            "prune": (
-                "Delete runs that ended long ago: counts them, asks, and deletes them one by one. Runs on hold are"
-                " kept."
-            ),
-        },
-        "features.signals": {
-            "signal": (
-                "Send a signal into a run: the Task that waits for it (Resource dcf:signal) ends with the payload as"
-                " its output."
-            ),
-        },
-        "features.callbacks": {
-            "task": "Answer a Task that waits for a callback, with the task token that was handed out for it.",
-        },
+    "reading.show": {
+        "show": "Show where a run stands: its states, who holds what until when, output or error.",
+        "doctor": (
+            "Check how dcf is: whether Redis takes writes, memory, durability, replicas, clock, agents, platform,"
+            " lists."
+        ),
     },
-    PEOPLE: {
-        "features.people": {
-            "inbox": (
-                "List what waits for people, oldest first; with RUN what waits in it, with STATE one task and how to"
-                " answer it."
-            ),
-            "approve": (
-                "Answer a task of a run with approve. The first answer counts; who answered stands in the run's"
-                " history."
-            ),
-            "reject": "Answer a task of a run with reject, and say why with --comment.",
-            "answer": "Answer a task of a run with one of its choices.",
-        },
-        "features.questions": {
-            "note": "Leave a note for the planner of a run: in the run's history, and in the planner's inbox.",
-            "ask": (
-                "Ask the planner or people, as the holder of a state; the state is given back until the answer is"
-                " there."
-            ),
-            "reply": (
-                "Answer a question of a worker; the first answer counts. `dcf inbox` lists what waits for an answer."
-            ),
-            "correct": (
-                "Correct the result of a state, until what follows has used it: leased, joined, or ended with it."
-            ),
-        },
-        "features.gates": {
-            "gates": "Show the outputs of a run that wait for a verdict before they count, with their criteria.",
-            "decide": "Judge the output that waits at a gate. Its author cannot review it.",
-            "override": "Let the output of a state pass its gates, whatever they say, for this visit of the state.",
-        },
+    "reading.export": {
+        "runs export": (
+            "Export a run: its workflow, documents, history, journal and artifacts as JSON, or what people look at."
+        ),
     },
-    WORKFLOWS: {
-        "reading.language": {
-            "language": "Show how a workflow is written, on one page: examples that are valid, data, agents, limits.",
-            "validate": (
-                "Check a workflow without running it: its form, its imports, the agents and skills it names, every"
-                " ASL rule."
-            ),
-            "simulate": (
-                "Run a workflow here with mocked Tasks and virtual time, and show every state that was entered and"
-                " left."
-            ),
-        },
-        "commands.compiling": {
-            "compile": (
-                "Print the workflow document that a flow becomes: Amazon States Language with JSONata, complete without"
-                " the file."
-            ),
-        },
-        "reading.graphs": {
-            "graph": "Draw a workflow, or a run with how its states stand: as text, as a Mermaid flowchart or as SVG.",
-        },
-        "commands.init": {
-            "init": (
-                "Make a directory with a new workflow, Python functions for its Tasks, an input, tests and a README."
-            ),
-        },
-        "commands.skills": {
-            "skills": "Write and look at skills.",
-        },
-        "features.findings": {
-            "findings": (
-                "What was learned in runs and outlives them: kept once, found by words, superseded by what is better."
-            ),
-        },
-        "features.catalogue": {
-            "catalogue": (
-                "What agents work by, in versions with hashes: workflows, jobs, personas, rules, contracts, templates."
-            ),
-        },
+    "reading.timelines": {
+        "runs timeline": (
+            "Show when each state of a run was ready, worked on, backing off, had lost its agent, or waited."
+        ),
     },
-    AGENTS: {
-        "reading.reference": {
-            "tools": "List the tools with the scope each needs, or print their reference.",
-        },
-        "processes.host": {
-            "host": (
-                "Run agents that have no server of their own: Python handlers, Claude Code, or an SDK with its model."
-            ),
-        },
-        "commands.keys": {
-            "keys": (
-                "Make, list, show and revoke API keys, which agents elsewhere call `dcf serve --transport http` with."
-            ),
-        },
-        "commands.agents": {
-            "agents": (
-                "Register agents that are made elsewhere: webhooks, which get their work by signed POST"
-                " (docs/webhooks.md)."
-            ),
-        },
+    "reading.top": {
+        "runs top": (
+            "Show the live runs, those that are stuck first, and the agents with what they hold; on a terminal"
+            " until Ctrl-C."
+        ),
     },
-    SERVERS: {
-        "processes.servers": {
-            "serve": "Serve the MCP tools. Any number of servers may run on one Redis, behind any balancer.",
-            "worker": (
-                "Serve Python functions for states: waits for events of one agent id, leases, works, writes, notifies."
-            ),
-            "pulse": (
-                "Be the clock: fires due timers and delivers owed notifications. Any number may run; servers do it as"
-                " well."
-            ),
-        },
-        "processes.stub": {
-            "stub": (
-                "Serve the stub tools over MCP (Streamable HTTP), so that workflows with tools need no outside service."
-            ),
-        },
-        "processes.local": {
-            "local": "Serve an agent on this machine: the tools of a dcf server, and what needs the disk.",
-        },
-        "processes.web": {
-            "web": (
-                "Serve the web page: runs, and each run's picture, states and events. It changes nothing without"
-                " --allow-actions."
-            ),
-        },
+    "reading.watch": {
+        "watch": "Watch a run until it is over: a live table on a terminal, elsewhere a line for each change.",
+    },
+    "features.project_files": {
+        "projects index": (
+            "Index the text files of a project's directories on this machine, in place of those indexed before."
+        ),
+    },
+    "reading.traces": {
+        "runs trace": (
+            "Send a run's whole trace to an OpenTelemetry collector, made from its history; needs the extra otel."
+        ),
+    },
+    "commands.audit": {
+        "store audit": (
+            "List who changed agents, skills, files, documents and API keys, and what was refused, newest first."
+        ),
+    },
+    "features.retention": {
+        "runs prune": (
+            "Delete runs that ended long ago: counts them, asks, and deletes them one by one. Runs on hold are kept."
+        ),
+    },
+    "reading.language": {
+        "workflows language": (
+            "Show how a workflow is written, on one page: examples that are valid, data, agents, limits."
+        ),
+        "validate": (
+            "Check a workflow without running it: its form, its imports, the agents and skills it names, every"
+            " ASL rule."
+        ),
+        "simulate": (
+            "Run a workflow here with mocked Tasks and virtual time, and show every state that was entered and left."
+        ),
+    },
+    "commands.compiling": {
+        "compile": (
+            "Print the workflow document that a flow becomes: Amazon States Language with JSONata, complete"
+            " without the file."
+        ),
+    },
+    "reading.graphs": {
+        "graph": ("Draw a workflow, or a run with how its states stand: as text, as a Mermaid flowchart or as SVG."),
+    },
+    "commands.init": {
+        "init": "Make a directory with a new workflow: a flow in Python, an input, tests, a README, and AGENTS.md.",
+    },
+    "features.catalogue": {
+        "catalogue load": "Load the definitions of a directory: Markdown with front matter, and jobs.",
+    },
+    "commands.reference": {
+        "agents tools": "List the tools with the scope each needs, or print their reference.",
+    },
+    "processes.host": {
+        "host": (
+            "Run agents that have no server of their own: Python handlers, Claude Code, or an SDK with its model."
+        ),
+    },
+    "processes.servers": {
+        "serve": "Serve the MCP tools. Any number of servers may run on one Redis, behind any balancer.",
+        "worker": (
+            "Serve Python functions for states: waits for events of one agent id, leases, works, writes, notifies."
+        ),
+        "store pulse": (
+            "Be the clock: fires due timers and delivers owed notifications. Any number may run; servers do it as well."
+        ),
+    },
+    "processes.stub": {
+        "workflows stub": (
+            "Serve the stub tools over MCP (Streamable HTTP), so that workflows with tools need no outside service."
+        ),
+    },
+    "processes.local": {
+        "agents local": "Serve an agent on this machine: the tools of a dcf server, and what needs the disk.",
+    },
+    "processes.web": {
+        "web": (
+            "Serve the web page: runs, and each run's picture, states and events. It changes nothing without"
+            " --allow-actions."
+        ),
+    },
+    "commands.keys": {
+        "keys add": "Make a key and print it, this once: only its digest is stored.",
+        "keys show": "Show one key: what it may do, its quotas, and how much of them is used.",
+        "keys ls": "List the keys, oldest first, without the keys themselves.",
+        "keys revoke": "End a key for good, at every server at once.",
+    },
+    "commands.skills": {
+        "skills generate": (
+            "Generate manifests, their catalogue and the stub's configuration. With any problem nothing is written."
+        ),
+        "skills validate": (
+            "Check sources, or one manifest, without writing anything. Each problem is one line with its place."
+        ),
+        "skills ls": (
+            "List the generated manifests that planners can choose from: of DCF_MANIFESTS_DIR, or of the server in use."
+        ),
+    },
+    "commands.contexts": {
+        "context show": "Say which place commands work on, and why: this machine, or a server by URL and key.",
+        "context add": "Add a server by its URL and an API key. No call is made.",
+        "context use": "Choose the place that commands work on where nothing else says so; `local` is this machine.",
+        "context ls": "List the contexts, `local` first; a star stands before the one in use.",
+        "context rm": (
+            "Remove a context, and its key where `dcf context add` kept that; a file that --key-file named stays."
+        ),
+    },
+    "commands.store": {
+        "store move": "Move all documents of this Redis to another form, while no process of dcf uses it.",
     },
 }
-"""The summary of each command by panel, module of `dcf.cli` and name, in the order in which help lists them."""
+"""The summary of each command by module of `dcf.cli` and name."""
+
+
+_WATCHED: Final = frozenset(
+    {
+        *("ls", "show", "why", "inbox", "runs brief", "runs usage", "runs timeline", "states ls", "gates ls"),
+        *("journal ls", "artifacts ls", "schedules ls", "schedules show", "findings ls", "projects ls"),
+        *("projects show", "agents ls", "keys ls", "keys show"),
+    }
+)
+"""The commands whose answer changes while nobody does anything here."""
+
+_IDS: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("inbox", "approve"), NOUNS["tasks"].ids),
+    "runs events": ("id",),
+    "runs search": ("id",),
+}
+"""What names the answer of a command is about, where that is not what its noun says; daily ones are about runs."""
 
 
 class ListedCommand(NamedTuple):
-    """A command as help lists it, and the module whose `mount` declares it."""
+    """A command as help lists it, and the module whose `mount` declares it or the verb that it is derived from.
 
-    panel: str
-    module: str
-    name: str
+    `name` is its last word. The command of a verb may be a `function` of its own.
+    """
+
+    full_name: str
     summary: str
+    module: str | None = None
+    verb: str | None = None
+    function: str | None = None
+    is_noun: bool = False
+
+    @property
+    def name(self) -> str:
+        """What is written for it, after its noun."""
+        return self.full_name.rpartition(" ")[2]
+
+    @property
+    def noun(self) -> str:
+        """Its first word, where it has two."""
+        return self.full_name.rpartition(" ")[0]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The fields of its answer that name what it is about."""
+        return _IDS.get(self.full_name) or NOUNS[self.noun or "runs"].ids
+
+    @property
+    def is_watched(self) -> bool:
+        """True if its answer changes by itself."""
+        return self.full_name in _WATCHED
+
+    @property
+    def serves(self) -> bool:
+        """True if it is a process that serves, and has no answer."""
+        return self.module is not None and self.module.startswith("processes.")
 
 
 def rows() -> Iterator[ListedCommand]:
-    """Return all commands, in the order in which help lists them."""
-    for panel, modules in _TABLE.items():
-        for module, commands in modules.items():
-            for name, summary in commands.items():
-                yield ListedCommand(panel, module, name, summary)
+    """Return all commands, in no order."""
+    for module, commands in _TABLE.items():
+        for name, summary in commands.items():
+            yield ListedCommand(name, summary, module)
+    for verb, row in TABLE.items():
+        for command in () if row.command is None else (row.command, *row.also):
+            yield ListedCommand(command.name, command.summary, verb=verb, function=command.function)
+
+
+def rows_of(noun: str) -> list[ListedCommand]:
+    """Return the commands of a noun by name; without one those of every day, and the nouns, in the order of help."""
+    found = {row.name: row for row in rows() if row.noun == noun}
+    if noun:
+        return [found[name] for name in sorted(found)]
+    nouns = (ListedCommand(name, about.summary, is_noun=True) for name, about in NOUNS.items())
+    return [*(found[name] for name in DAILY), *nouns]

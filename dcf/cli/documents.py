@@ -101,6 +101,11 @@ def read_json(file: Path, max_bytes: int = MAX_BYTES) -> Json:
     return _parsed(read_text(file, max_bytes)[1], _name(file), max_bytes)
 
 
+def read_text_or_json(file: Path, max_bytes: int = MAX_BYTES) -> Json:
+    """Read a file, or standard input: JSON from one that ends in .json, otherwise its text as it is."""
+    return read_json(file, max_bytes) if file.suffix == ".json" else read_text(file, max_bytes)[1]
+
+
 def read_given(given: str, option: str) -> Json:
     """Read the JSON of an option: a file, `-` for standard input, or JSON text. A file wins over a text like its name.
 

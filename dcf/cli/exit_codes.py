@@ -22,7 +22,7 @@ MEANINGS: Final[dict[int, str]] = {
     TERMINATED: "ended by SIGTERM",
 }
 
-_OF_ERRORS: Final = {
+ERRORS: Final = {
     "invalid_argument": USAGE,
     "invalid_definition": USAGE,
     "invalid_flow": USAGE,
@@ -47,11 +47,12 @@ _OF_ERRORS: Final = {
     "unauthorized": UNAVAILABLE,
     "forbidden": UNAVAILABLE,
 }
+"""The exit code of each error by its `code`; any other error ends a command with `NO`."""
 
 
 def of_error(error: DcfError) -> int:
     """Return the exit code for an error; 1 for a refusal that has none of its own."""
-    return _OF_ERRORS.get(error.code, NO)
+    return ERRORS.get(error.code, NO)
 
 
 def of_run(status: object) -> int:

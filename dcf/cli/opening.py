@@ -3,6 +3,7 @@
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from dcf.cli.places.choice import stay_here
 from dcf.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def server_settings(
     """Return the settings of a server: those of this process, but for the options that were given."""
     if auth not in {None, "keys", "off"}:
         raise InvalidArgument("--auth is not keys or off.", "Leave it out, or use --auth off on loopback.")
+    stay_here(serves=True)
     changes: dict[str, object] = {"mcp_host": host, "mcp_port": port, "read_only": read_only or None}
     changes |= {"profile": profile, "auth": auth}
     if toolsets is not None:
@@ -40,11 +42,15 @@ def server_settings(
 
 
 @contextmanager
-def application() -> "Iterator[Application]":
-    """Connect to the Redis of the settings, or start or join the embedded one, for the duration of a `with` block."""
+def application(*, serves: bool = False) -> "Iterator[Application]":
+    """Connect to the Redis of the settings, or start or join the embedded one, for the duration of a `with` block.
+
+    Raise InvalidArgument where a server is in use in its place; `serves` as in `stay_here`.
+    """
     from dcf.application.application import open_application
     from dcf.cli.patience import patience
 
+    stay_here(serves=serves)
     with ExitStack() as stack:
         with patience("waiting for Redis"):
             found = stack.enter_context(open_application(settings()))
@@ -60,6 +66,7 @@ def run_list() -> "Iterator[RunList]":
     from dcf.store.connection.opening import opened
     from dcf.store.lists.pages import Catalog
 
+    stay_here()
     found = settings()
     with ExitStack() as stack:
         with patience("waiting for Redis"):

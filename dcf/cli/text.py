@@ -22,7 +22,7 @@ def json_text(document: Json, *, indent: int | None = None) -> str:
     """Return JSON text with the same meaning and without characters that a terminal would interpret."""
     text = json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False)
     return "".join(
-        character if _is_harmless(character) else json.dumps(character, allow_nan=False)[1:-1] for character in text
+        character if is_harmless(character) else json.dumps(character, allow_nan=False)[1:-1] for character in text
     )
 
 
@@ -32,5 +32,6 @@ def _printable(character: str) -> str:
     return " " if character.isspace() else "\N{REPLACEMENT CHARACTER}"
 
 
-def _is_harmless(character: str) -> bool:
+def is_harmless(character: str) -> bool:
+    """Return True for a character that a terminal shows and does not interpret, and for a line break."""
     return character.isprintable() or character == "\n"

@@ -1,38 +1,37 @@
-"""Puts the sentences of the core, which name tools, into the words of the command line."""
+"""Puts what dcf says, which names verbs, into the words of the command line, for the place in use.
 
-from typing import Final
+The table of calls is loaded for a text that names something: most commands print none.
+"""
 
-from dcf.cli.text import clean
+from collections.abc import Mapping
 
-_COMMANDS: Final = (
-    ("hold_run with hold=false", "hold {} --release"),
-    ("resume_run", "resume {}"),
-    ("cancel_run", "cancel {}"),
-    ("resolve_state", "resolve {}"),
-    ("delete_run", "delete {}"),
-    ("explain_run", "why {}"),
-    ("finalize_workflow", "finalize {}"),
-    ("read_workflow_control_plane", "show {}"),
-    ("list_runs", "ls"),
-)
-"""The command that does what a tool does; longer phrases first."""
+from dcf.cli.places.choice import program
+from dcf.values.json_text import Json
 
 
-def in_commands(sentence: str, run: str) -> str:
-    """Return a sentence about a run with the names of commands in place of those of tools."""
-    for tool, command in _COMMANDS:
-        sentence = sentence.replace(tool, f"`dcf {command.format(clean(run))}`")
-    return sentence.replace("with rerun", f"with `dcf rerun {clean(run)}`")
+def in_commands(text: str, verb: str | None = None, known: Mapping[str, Json] | None = None) -> str:
+    """Return a text with commands in place of verbs: what was said to a call of the verb with these arguments."""
+    if "`" not in text:
+        return text
+    from dcf.verbs.wording.languages import Commands
+    from dcf.verbs.wording.sentences import worded
+
+    return worded(text, Commands(program()), verb, known)
 
 
-def in_catalogue_commands(sentence: str) -> str:
-    """Return a sentence about findings or definitions with the names of commands in place of those of tools."""
-    for tool in ("add", "search", "get", "update", "delete"):
-        command = "show" if tool == "get" else tool
-        sentence = sentence.replace(f"{tool}_findings", f"`dcf findings {command}`")
-        sentence = sentence.replace(f"{tool}_finding", f"`dcf findings {command}`")
-    for tool in ("put", "search", "get", "delete"):
-        command = "show" if tool == "get" else tool
-        sentence = sentence.replace(f"{tool}_definitions", f"`dcf catalogue {command}`")
-        sentence = sentence.replace(f"{tool}_definition", f"`dcf catalogue {command}`")
-    return sentence.replace("superseded_by", "--superseded-by")
+def in_options(message: str, verb: str) -> str:
+    """Return the message of a refused call with options in place of the arguments of the verb."""
+    from dcf.verbs.wording.languages import Commands
+    from dcf.verbs.wording.sentences import message_worded
+
+    return message_worded(message, Commands(program()), verb)
+
+
+def as_command(step: Mapping[str, Json]) -> str:
+    """Return a step as a command to paste; as a call where there is no command."""
+    from dcf.verbs.wording.languages import Commands
+    from dcf.verbs.wording.sentences import Call
+
+    call = Call(verb=step["tool"], arguments=step["arguments"])
+    command = Commands(program()).command(call)
+    return command or f"{call.verb}({', '.join(f'{name}={value}' for name, value in call.arguments.items())})"

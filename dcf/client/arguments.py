@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -23,6 +23,12 @@ Agents: TypeAlias = str | Mapping[str, str | Sequence[str]]
 Moment: TypeAlias = datetime | str
 """A time with its zone, or its text."""
 
+Askees: TypeAlias = str | Mapping[str, str] | Sequence[str | Mapping[str, str]]
+"""Whom a question is for: "planner", the id of a person, a group (`{"group": name}`), or several of these."""
+
+Span: TypeAlias = int | timedelta
+"""A length of time: seconds, or a timedelta of whole seconds."""
+
 _MOST_BYTES: Final = 64 * 1024 * 1024
 """Bytes that a client sends at most; what the server takes, it decides itself."""
 
@@ -32,14 +38,56 @@ def given(**arguments: Json) -> dict[str, Json]:
     return {name: value for name, value in arguments.items() if value is not None}
 
 
-def listed(texts: Sequence[str]) -> list[str] | None:
+def listed(texts: Sequence[str] | None) -> list[str] | None:
     """Return texts as a list, or None without any; a single text is one, and not its letters."""
-    return [texts] if isinstance(texts, str) else list(texts) or None
+    return [texts] if isinstance(texts, str) else list(texts or ()) or None
+
+
+def listed_if_any(texts: Sequence[str] | None) -> list[str] | None:
+    """Return texts as a list, which may be empty and then takes away those that are there; None leaves them."""
+    return None if texts is None else listed(texts) or []
+
+
+def array_text(values: Sequence[Json] | None, name: str) -> str | None:
+    """Return values as the text of a JSON array, or None without one."""
+    return None if values is None else json_text(list(values), name)
 
 
 def json_text(value: Json, name: str) -> str:
     """Return a value as JSON text; raise InvalidArgument for what is no JSON."""
     return dump(check(value, name=name, max_bytes=_MOST_BYTES))
+
+
+def object_text(value: Mapping[str, Json] | None, name: str) -> str | None:
+    """Return an object as JSON text, or None without one."""
+    return None if value is None else json_text(dict(value), name)
+
+
+def name_or_object(value: str | Mapping[str, Json], name: str) -> str:
+    """Return an object as JSON text, and a text, which names where it is, as it is."""
+    return value if isinstance(value, str) else json_text(dict(value), name)
+
+
+def rows(objects: Sequence[Mapping[str, Json]] | None) -> list[dict[str, Json]] | None:
+    """Return objects as a list, or None without any."""
+    return [dict(row) for row in objects or ()] or None
+
+
+def askees(whom: Askees) -> str:
+    """Return whom a question is for: a name as it is, a group or several of these as JSON text."""
+    if isinstance(whom, str):
+        return whom
+    return json_text(dict(whom) if isinstance(whom, Mapping) else list(whom), "ask")
+
+
+def seconds(span: Span | None) -> int | None:
+    """Return a length of time in seconds; raise InvalidArgument for a part of a second."""
+    if not isinstance(span, timedelta):
+        return span
+    whole = span // timedelta(seconds=1)
+    if timedelta(seconds=whole) != span:
+        raise InvalidArgument(f"{span} is no whole number of seconds.", "Leave out the part of a second.")
+    return whole
 
 
 def request_id_for(request_id: str | None) -> str:

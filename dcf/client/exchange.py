@@ -1,16 +1,20 @@
 """What a client does, without doing it: a verb says step by step which tool to call, and gets each answer.
 
-So each verb is described once (`verbs.py`), for the client that blocks and for the one that awaits. The drivers here
-carry the steps out; nothing here knows a tool, a transport or a run.
+So each verb is written once (`derived/`, `steps/`), for the client that blocks and for the one that awaits. The
+drivers here carry the steps out, and put what is refused into the words of the interface; nothing here knows a tool, a
+transport or a run.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
-from dcf.client.failures import error_of
-from dcf.errors import ToolCallFailed
+from dcf.client.failures import error_of, put_into_words
+from dcf.errors import DcfError, ToolCallFailed
 from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from dcf.verbs.wording.sentences import Language
 
 T = TypeVar("T")
 
@@ -64,73 +68,105 @@ BlockingPause: TypeAlias = Callable[[float], object]
 AwaitedPause: TypeAlias = Callable[[float], Awaitable[object]]
 
 
-def carry_out(steps: Conversation[T], tools: BlockingTransport, pause: BlockingPause) -> T:
+def carry_out(
+    steps: Conversation[T], tools: BlockingTransport, pause: BlockingPause, language: "Language | None" = None
+) -> T:
     """Take the steps of a verb, and return its result."""
     answer: Json = None
+    step: ToolCall | Pause | None = None
     while True:
         try:
             step = steps.send(answer)
         except StopIteration as end:
             result: T = end.value
             return result
-        answer = _take(step, tools, pause)
+        except DcfError as error:
+            _worded(error, language, step)
+            raise
+        answer = _take(step, tools, pause, language)
 
 
-def hand_out(steps: Stream[T], tools: BlockingTransport, pause: BlockingPause) -> Generator[T, None, None]:
+def hand_out(
+    steps: Stream[T], tools: BlockingTransport, pause: BlockingPause, language: "Language | None" = None
+) -> Generator[T, None, None]:
     """Take the steps of a verb with many results, as far as results are wanted."""
     answer: Json = None
+    step: ToolCall | Pause | Item[T] | None = None
     while True:
         try:
             step = steps.send(answer)
         except StopIteration:
             return
+        except DcfError as error:
+            _worded(error, language, step)
+            raise
         if isinstance(step, Item):
             answer = None
             yield step.value
         else:
-            answer = _take(step, tools, pause)
+            answer = _take(step, tools, pause, language)
 
 
-async def carry_out_async(steps: Conversation[T], tools: AwaitedTransport, pause: AwaitedPause) -> T:
+async def carry_out_async(
+    steps: Conversation[T], tools: AwaitedTransport, pause: AwaitedPause, language: "Language | None" = None
+) -> T:
     """Take the steps of a verb without blocking, and return its result."""
     answer: Json = None
+    step: ToolCall | Pause | None = None
     while True:
         try:
             step = steps.send(answer)
         except StopIteration as end:
             result: T = end.value
             return result
-        answer = await _take_async(step, tools, pause)
+        except DcfError as error:
+            _worded(error, language, step)
+            raise
+        answer = await _take_async(step, tools, pause, language)
 
 
-async def hand_out_async(steps: Stream[T], tools: AwaitedTransport, pause: AwaitedPause) -> AsyncGenerator[T, None]:
+async def hand_out_async(
+    steps: Stream[T], tools: AwaitedTransport, pause: AwaitedPause, language: "Language | None" = None
+) -> AsyncGenerator[T, None]:
     """Take the steps of a verb with many results without blocking, as far as results are wanted."""
     answer: Json = None
+    step: ToolCall | Pause | Item[T] | None = None
     while True:
         try:
             step = steps.send(answer)
         except StopIteration:
             return
+        except DcfError as error:
+            _worded(error, language, step)
+            raise
         if isinstance(step, Item):
             answer = None
             yield step.value
         else:
-            answer = await _take_async(step, tools, pause)
+            answer = await _take_async(step, tools, pause, language)
 
 
-def _take(step: ToolCall | Pause, tools: BlockingTransport, pause: BlockingPause) -> Json:
+def _take(step: ToolCall | Pause, tools: BlockingTransport, pause: BlockingPause, language: "Language | None") -> Json:
     if isinstance(step, Pause):
         return pause(step.seconds)
     try:
         return tools.call(step.tool, **step.arguments)
     except ToolCallFailed as failure:
-        raise error_of(failure) from None
+        raise _worded(error_of(failure), language, step) from None
 
 
-async def _take_async(step: ToolCall | Pause, tools: AwaitedTransport, pause: AwaitedPause) -> Json:
+async def _take_async(
+    step: ToolCall | Pause, tools: AwaitedTransport, pause: AwaitedPause, language: "Language | None"
+) -> Json:
     if isinstance(step, Pause):
         return await pause(step.seconds)
     try:
         return await tools.call(step.tool, **step.arguments)
     except ToolCallFailed as failure:
-        raise error_of(failure) from None
+        raise _worded(error_of(failure), language, step) from None
+
+
+def _worded(error: DcfError, language: "Language | None", step: object) -> DcfError:
+    """Return an error in the words of the interface; the last step says which call it is about."""
+    call = step if isinstance(step, ToolCall) else ToolCall("")
+    return put_into_words(error, language, call.tool, call.arguments)

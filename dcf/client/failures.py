@@ -4,11 +4,15 @@ A call that was wrong or could not be carried out is raised as the class of its 
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from dcf import errors
 from dcf.errors import DcfError, Problem, Refused, ToolCallFailed
 from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from dcf.verbs.wording.sentences import Language
 
 _ITS_OWN: Final = (errors.Refused, errors.RunFailed, errors.WaitTimedOut, errors.ToolCallFailed, errors.StateError)
 """Classes that no tool's failure has."""
@@ -28,6 +32,23 @@ def error_of(failure: ToolCallFailed) -> DcfError:
         error.problems = problems_of(failure.answer)
     if isinstance(error, errors.StoreUnavailable):
         error.place, error.remedy = None, error.hint
+    return error
+
+
+def put_into_words(error: DcfError, language: "Language | None", verb: str, arguments: Mapping[str, Json]) -> DcfError:
+    """Return the error with what it says of the call of a verb in the words of an interface, as its text too.
+
+    Without a language these are the words of Python. The table of calls is loaded for an error only.
+    """
+    from dcf.verbs.wording.languages import Methods
+    from dcf.verbs.wording.sentences import message_worded, worded
+
+    language = language or Methods()
+    error.message = message_worded(error.message, language, verb)
+    error.hint = worded(error.hint, language, verb, arguments)
+    error.args = (f"{error.message} {error.hint}",)
+    if isinstance(error, errors.InvalidDefinition):
+        error.problems = tuple(replace(one, hint=worded(one.hint, language, verb, arguments)) for one in error.problems)
     return error
 
 

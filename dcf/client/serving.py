@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from dcf.worker import TaskFunction
+    from dcf.worker.state_functions import StateFunction
 
 _WAITS: Final = "await_workflow_event"
 _NOTHING: Final[Json] = {"code": "ok", "status": "timeout"}
@@ -110,11 +111,11 @@ class Serving:
             self._failure = error
 
 
-def _functions_of(flow: "Flow[..., Any]") -> "Mapping[str, TaskFunction]":
+def _functions_of(flow: "Flow[..., Any]") -> "Mapping[str, StateFunction]":
     from dcf.flow.compiling import compile_flow  # noqa: PLC0415 - only flows need it
-    from dcf.worker.flow_functions import functions_of  # noqa: PLC0415 - only flows need it
+    from dcf.worker.flow_functions import functions_of_all  # noqa: PLC0415 - only flows need it
 
-    return functions_of(compile_flow(flow))
+    return functions_of_all([compile_flow(flow)])
 
 
 class _StoppableTools:

@@ -1,26 +1,24 @@
 """The verbs of a client that look at runs: where one stands, what happened in it, its end, and the list of all.
 
-As in `verbs.py` nothing here waits or sends. What is followed is asked for again with growing pauses, from the last
+As in `derived/` nothing here waits or sends. What is followed is asked for again with growing pauses, from the last
 event that was seen: so a connection that breaks, or a server that starts again, loses and repeats nothing.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
-from dcf.client.arguments import Moment, given, listed, moment_text
-from dcf.client.exchange import Conversation, Item, Pause, Stream, ToolCall
+from dcf.client.arguments import given
+from dcf.client.exchange import Conversation, Pause, ToolCall
 from dcf.client.failures import accepted
 from dcf.client.reading import read
-from dcf.client.records import ListedRun, RunDetails, RunEvent, RunStatusName
-from dcf.errors import InvalidArgument, RunFailed, WaitTimedOut
+from dcf.client.records import RunDetails
+from dcf.errors import RunFailed, WaitTimedOut
 from dcf.values.json_text import Json
 
 _FIRST_PAUSE_S: Final = 0.02
 _LONGEST_PAUSE_S: Final = 1.0
 _GROWTH: Final = 1.5
-_PAGE: Final = 100
-_EVENT_FIELDS: Final = ("id", "at", "type", "state", "by")
 
 
 def get(workflow_id: str) -> Conversation[RunDetails]:
@@ -47,8 +45,8 @@ def wait(workflow_id: str, *, timeout_s: float | None = None) -> Conversation[Ru
     Raises WaitTimedOut if it is not over after `timeout_s` seconds; without them it waits as long as it takes.
     """
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
-    for pause_s in _pauses():
-        if (yield from _status(workflow_id)) != "running":
+    for pause_s in pauses():
+        if (yield from status_of(workflow_id)) != "running":
             return (yield from get(workflow_id))
         left_s = pause_s if deadline is None else min(pause_s, deadline - time.monotonic())
         if timeout_s is not None and left_s <= 0:
@@ -68,117 +66,18 @@ def result(workflow_id: str, *, timeout_s: float | None = None) -> Conversation[
     return run.output
 
 
-def events(
-    workflow_id: str,
-    *,
-    follow: bool = False,
-    states: Sequence[str] = (),
-    types: Sequence[str] = (),
-    since: Moment | None = None,
-    until: Moment | None = None,
-    newest_first: bool = False,
-    cursor: str | None = None,
-) -> Stream[RunEvent]:
-    """Yield what happened in a run, in order; with `follow` also what happens next, until the run is over.
-
-    `states` (paths, or names wherever they are), `types`, `since` and `until` choose events. `cursor` is the `id` of
-    an event: go on after it. What is yielded has no gap and nothing twice, also over a broken connection.
-    """
-    if follow and (newest_first or until is not None):
-        raise InvalidArgument("follow goes on from the oldest event.", "Leave out newest_first and until, or follow.")
-    wanted = given(
-        states_json=listed(states),
-        types_json=listed(types),
-        since=moment_text(since),
-        until=moment_text(until),
-        newest_first=newest_first or None,
-    )
-    return _events(workflow_id, wanted, cursor, follow=follow)
-
-
-def list_runs(
-    *,
-    status: RunStatusName | None = None,
-    workflow: str | None = None,
-    version: str | None = None,
-    agent: str | None = None,
-    tag: str | None = None,
-    parent: str | None = None,
-    project: str | None = None,
-    since: Moment | None = None,
-    until: Moment | None = None,
-    stuck: bool = False,
-    blocked: bool = False,
-) -> Stream[ListedRun]:
-    """Yield runs, newest first: all of them, or those that meet every filter given. Pages are read as they are needed.
-
-    `stuck` are running runs that need somebody, `blocked` those that an open issue blocks. `parent` is the run whose
-    child runs are meant; `since` and `until` are when they were created, `since` also as `2h`.
-    """
-    wanted = given(
-        status=status,
-        workflow=workflow,
-        version=version,
-        agent=agent,
-        tag=tag,
-        parent=parent,
-        project=project,
-        since=moment_text(since),
-        until=moment_text(until),
-        stuck=stuck or None,
-        blocked=blocked or None,
-    )
-    return _listed(wanted)
-
-
-def _events(workflow_id: str, wanted: dict[str, Json], last: str | None, *, follow: bool) -> Stream[RunEvent]:
-    pauses = _pauses()
-    while True:
-        # The status is read before the events: those of a run that was over by then are all there.
-        is_last = not follow or (yield from _status(workflow_id)) != "running"
-        arguments = {"workflow_id": workflow_id, **wanted}
-        page = accepted((yield ToolCall("read_run_events", {**arguments, **given(cursor=last)})))
-        for one in page["events"]:
-            last = one["id"]
-            yield Item(_event(one))
-        if page["events"]:
-            pauses = _pauses()
-        if page.get("next_cursor") is not None:
-            last = page["next_cursor"]
-        elif is_last:
-            return
-        else:
-            yield Pause(next(pauses))
-
-
-def _event(found: dict[str, Json]) -> RunEvent:
-    data = {name: value for name, value in found.items() if name not in _EVENT_FIELDS}
-    return read(RunEvent, {**found, "data": data})
-
-
-def _listed(wanted: dict[str, Json]) -> Stream[ListedRun]:
-    cursor = None
-    while True:
-        page = accepted((yield ToolCall("list_runs", {"limit": _PAGE, **wanted, **given(cursor=cursor)})))
-        for one in page["runs"]:
-            yield Item(read(ListedRun, one))
-        cursor = page.get("next_cursor")
-        if cursor is None:
-            return
-
-
 def _control_plane(workflow_id: str, **arguments: Json) -> Conversation[dict[str, Any]]:
     answer = yield ToolCall("read_workflow_control_plane", given(workflow_id=workflow_id, **arguments))
     return dict(accepted(answer))
 
 
-def _status(workflow_id: str) -> Conversation[str]:
+def status_of(workflow_id: str) -> Conversation[str]:
     """Return the status of a run, reading as little as there is."""
     found = yield from _control_plane(workflow_id, summary=True, limit=1)
     return str(found["meta"]["status"])
 
 
-def _pauses() -> Iterator[float]:
+def pauses() -> Iterator[float]:
     """Yield growing pauses, without end."""
     pause_s = _FIRST_PAUSE_S
     while True:

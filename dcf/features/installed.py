@@ -17,6 +17,7 @@ from dcf.features.external import callback_verbs as external_callback_verbs
 from dcf.features.external import verbs as external
 from dcf.features.findings import promotion_verbs as findings_promotion_verbs
 from dcf.features.findings import verbs as findings
+from dcf.features.gates import override_verbs as gates_override_verbs
 from dcf.features.gates import verbs as gates
 from dcf.features.growing import verbs as growing
 from dcf.features.health import verbs as health
@@ -39,11 +40,12 @@ CAPABILITIES: Final[Mapping[str, tuple[ModuleType, ...]]] = {
     "traces": (),
     "export": (),
     "external": (external, external_callback_verbs),
-    "gates": (gates,),
+    "gates": (gates, gates_override_verbs),
     "diagnosis": (diagnosis,),
     "health": (health,),
     "agent_context": (agent_context,),
     "projects": (projects,),
+    "project_files": (),
     "search": (search,),
     "webhooks": (webhooks,),
     "catalogue": (catalogue,),

@@ -29,7 +29,7 @@ _WORDS: Final = {
     errno.ENAMETOOLONG: "a name is too long",
     errno.EXDEV: "the two places are on different file systems",
 }
-_AGAIN: Final = "Look with list_directory and call again."
+_AGAIN: Final = "Look with `list_directory` and call again."
 
 
 class Stopped(Exception):

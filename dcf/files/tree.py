@@ -107,7 +107,7 @@ class FileTree:
         """Read up to `length` bytes of a regular file from `offset` on."""
         place = self._roots.place(path)
         if not place.steps:
-            raise Stopped("not_a_file", f"'{path}' is a directory.", "List it with list_directory.")
+            raise Stopped("not_a_file", f"'{path}' is a directory.", "List it with `list_directory`.")
         with place.open_parent() as (directory, name), ExitStack() as opened:
             _regular(directory, name, missing="path_not_found")
             try:

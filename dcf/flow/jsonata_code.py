@@ -1,5 +1,6 @@
 """A piece of JSONata with what is known of its value, and the bridges over what JSONata does otherwise than Python."""
 
+import ast
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -13,13 +14,20 @@ UNKNOWN: Final[Any] = object()
 _WORDS: Final = ("and", "or", "in", "true", "false", "null")
 
 
+class Written(str):
+    """A field of a state that is an expression, with what it was compiled from."""
+
+    __slots__ = ("node",)
+    node: ast.expr | None
+
+
 @record(frozen=True, slots=True)
 class Code:
     """JSONata, and what is known of its value.
 
     `level`: how strongly its outermost operator binds. `sure`: it is never undefined. `may_fail`: evaluating it may be
     an error. `written`: an array constructor. `constant`: its value, where it is known. `template`: what the field of a
-    state holds in its place, so that a missing part is an error. `missing` says what is wrong then.
+    state holds in its place, so that a missing part is an error. `node`: the expression in Python.
     """
 
     text: str
@@ -30,11 +38,20 @@ class Code:
     written: bool = False
     constant: Any = UNKNOWN
     template: Any = UNKNOWN
-    missing: str = ""
+    node: ast.expr | None = None
 
     def within(self, level: int) -> str:
         """Return the text as an operand of an operator of this level."""
         return self.text if self.level > level else f"({self.text})"
+
+    @property
+    def source(self) -> str:
+        """The expression in Python, or its beginning."""
+        return "this" if self.node is None else ast.unparse(self.node)[:100]
+
+    def annotated(self, kind: str) -> str:
+        """Return the advice to annotate the value, by its name if it has one."""
+        return f"Annotate it: {self.node.id if isinstance(self.node, ast.Name) else 'x'}: {kind} = ..."
 
     @property
     def is_constant(self) -> bool:
@@ -66,7 +83,7 @@ def defined(code: Code) -> Code:
     """Return code that fails where the value is undefined, which JSONata would pass over."""
     if code.sure:
         return code
-    text = f"($_v := {code.text}; $exists($_v) ? $_v : $error({quoted(code.missing)}))"
+    text = f"($_v := {code.text}; $exists($_v) ? $_v : $error({quoted(f'{code.source} has no value')}))"
     return replace(code, text=text, level=ATOM, sure=True, may_fail=True, template=UNKNOWN)
 
 
@@ -123,7 +140,9 @@ def template(code: Code) -> Any:
         return code.constant
     if code.template is not UNKNOWN and not code.is_constant:
         return code.template
-    return expression(code.text)
+    written = Written(expression(code.text))
+    written.node = code.node
+    return written
 
 
 def any_risky(codes: Iterable[Code]) -> bool:

@@ -6,35 +6,29 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dcf.asl.jsonata.writing import FUNCTIONS
-from dcf.flow.refusals import Complaint, Refusal, complaint_of
+from dcf.flow.refusals import Complaint, FollowsRefusal, Place, Refusal, complaint_of, place_of
 from dcf.flow.source import Source
 from dcf.steps.vocabulary import Task
-from dcf.values.records import record
 
 _LONGEST_NAME: Final = 70
-
-
-@record(frozen=True, slots=True)
-class Place:
-    """A place in a file of Python; lines and columns begin at 1."""
-
-    file: str
-    line: int
-    column: int
 
 
 @dataclass(slots=True)
 class Program:
     """The document that is being written. State names are unique over all of its machines.
 
-    `places` has the place of each state, `functions` the task of each state that calls one.
+    `places` has the place of each state, `functions` the task of each state that calls one. `is_timed`:
+    the run has a timeout, which bounds its loops too. `refusals`: how often something was refused.
     """
 
+    is_timed: bool
+    states: dict[str, dict[str, Any]] = field(default_factory=dict)
     places: dict[str, Place] = field(default_factory=dict)
     functions: dict[str, Task[..., Any]] = field(default_factory=dict)
     complaints: list[Complaint] = field(default_factory=list)
     active: list[Callable[..., Any]] = field(default_factory=list)
     scopes: int = 0
+    refusals: int = 0
     _variables: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def state_name(self, wanted: str, node: ast.AST, source: Source) -> str:
@@ -44,7 +38,7 @@ class Program:
         name, number = text, 2
         while name in self.places:
             name, number = f"{text} {number}", number + 1
-        self.places[name] = place_of(node, source)
+        self.places[name] = place_of(node, source.file)
         return name
 
     def variable(self, name: str, scope: int) -> str:
@@ -58,11 +52,7 @@ class Program:
 
     def refuse(self, refusal: Refusal, source: Source) -> None:
         """Remember a refusal; the rest of the flow is read all the same, so that all complaints come at once."""
+        self.refusals += 1
         complaint = complaint_of(refusal, source.file, source.lines)
-        if complaint not in self.complaints:
+        if not isinstance(refusal, FollowsRefusal) and complaint not in self.complaints:
             self.complaints.append(complaint)
-
-
-def place_of(node: ast.AST, source: Source) -> Place:
-    """Return the place of a piece of source."""
-    return Place(source.file, getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1)

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Final
 
 from dcf.errors import InvalidArgument
@@ -10,14 +11,35 @@ from dcf.values.records import record
 IN_A_TASK: Final = "Do it in a @task function."
 
 
+@record(frozen=True, slots=True)
+class Place:
+    """A place in a file of Python; lines and columns begin at 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{Path(self.file).name}:{self.line}:{self.column}"
+
+
+def place_of(node: ast.AST | None, file: str) -> Place:
+    """Return the place of a piece of source."""
+    return Place(file, getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1)
+
+
 class Refusal(Exception):
     """A piece of source that is refused; `advice` says what to write in its place."""
 
-    def __init__(self, node: ast.AST, message: str, advice: str = IN_A_TASK) -> None:
+    def __init__(self, node: ast.AST | None, message: str, advice: str = IN_A_TASK) -> None:
         super().__init__(message)
         self.node = node
         self.message = message
         self.advice = advice
+
+
+class FollowsRefusal(Refusal):
+    """A statement that cannot be judged, since it reads the value of a refused one. It is no complaint of its own."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -40,9 +62,8 @@ class Complaint:
 
 def complaint_of(refusal: Refusal, file: str, lines: Sequence[str]) -> Complaint:
     """Return the refusal with its place in a file of these lines."""
-    node = refusal.node
-    line = getattr(node, "lineno", 1)
-    column = getattr(node, "col_offset", 0) + 1
+    node, place = refusal.node, place_of(refusal.node, file)
+    line, column = place.line, place.column
     is_one_line = getattr(node, "end_lineno", line) == line
     source = lines[line - 1] if 0 < line <= len(lines) else ""
     end = getattr(node, "end_col_offset", None) if is_one_line else len(source)

@@ -1,4 +1,4 @@
-"""One machine while it is written: its states, the names that have a value, and who catches what fails.
+"""One machine while it is written: its states, and who catches what fails.
 
 A scope is that of a flow, or of a part within a Map or Parallel. Other modules read expressions and write statements;
 they register here for the kinds of syntax that they know, so that each can ask for the parts of its own.
@@ -7,22 +7,19 @@ they register here for the kinds of syntax that they know, so that each can ask 
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
-from dcf.asl.jsonata.writing import expression, literal
-from dcf.flow.jsonata_code import UNKNOWN, Code, template
-from dcf.flow.program import Program
-from dcf.flow.refusals import IN_A_TASK, Refusal
-from dcf.flow.source import Source
+from dcf.asl.jsonata.writing import expression
+from dcf.flow.folding import Last
+from dcf.flow.jsonata_code import Code, template
+from dcf.flow.names import Names, path_of, targets
+from dcf.flow.refusals import Refusal
+from dcf.flow.refused_syntax import refusal_of
 from dcf.flow.ways import Cleanup, Handler, Loop, Way, into
-from dcf.steps.suggestions import near
-from dcf.steps.value_types import ValueType, fits, join, joined, present
+from dcf.steps.value_types import ValueType
 from dcf.steps.vocabulary import STEPS, Flow, Task
 from dcf.values.records import replace
-
-Environment: TypeAlias = dict[str, Code]
 
 _OF_EXPRESSIONS: Final = frozenset(
     {
@@ -37,12 +34,12 @@ _LONGEST: Final = 32_000
 
 Syntax = TypeVar("Syntax", bound=Callable[..., Any])
 
-_READERS: dict[type[ast.expr], Callable[..., Code]] = {}
+_READERS: dict[type[Any], Callable[..., Code]] = {}
 _WRITERS: dict[type[ast.stmt], Callable[..., None]] = {}
 
 
-def reads(*kinds: type[ast.expr]) -> Callable[[Syntax], Syntax]:
-    """Register the function that reads expressions of these kinds."""
+def reads(*kinds: type[Any]) -> Callable[[Syntax], Syntax]:
+    """Register the function that reads expressions of these kinds; `Task` stands for all steps."""
     return lambda reader: _READERS.update(dict.fromkeys(kinds, reader)) or reader
 
 
@@ -52,33 +49,27 @@ def writes(*kinds: type[ast.stmt]) -> Callable[[Syntax], Syntax]:
 
 
 @dataclass(slots=True, eq=False)
-class Scope:
-    """The states of one machine. `outer` is the scope whose names it reads, `caller` the one that sees its failures.
+class Scope(Names):
+    """The states of one machine. `caller` is the scope that sees its failures.
 
-    `environment` has what is known of each name with a value, `declared` its type, `assigned` all names that
-    have one on some way. `frames` are the names of comprehensions. `nested`: in what may be evaluated never or often.
-    `is_late`: what stands before in this statement may fail. `merging` is a Pass that may take further assignments.
+    `is_late`: what stands before in this statement may fail. `last` is the state that alone leads to what is written
+    next. `kept` has the names of the results of the steps of this statement. `has_token`: what is read is an
+    argument of a task that ends with a callback.
     """
 
-    program: Program
-    source: Source
-    outer: "Scope | None" = None
     caller: "Scope | None" = None
-    number: int = 0
     states: dict[str, Any] = field(default_factory=dict)
     start: str = ""
     open: list[Way] = field(default_factory=list)
-    environment: Environment = field(default_factory=dict)
-    declared: dict[str, ValueType] = field(default_factory=dict)
-    assigned: set[str] = field(default_factory=set)
     handlers: list[list[Handler]] = field(default_factory=list)
     caught: list[Handler] = field(default_factory=list)
     cleanups: list[Cleanup] = field(default_factory=list)
     loops: list[Loop] = field(default_factory=list)
-    frames: list[Mapping[str, Code]] = field(default_factory=list)
-    nested: int = 0
+    statement: ast.stmt | None = None
+    kept: dict[ast.expr, str] = field(default_factory=dict)
     is_late: bool = False
-    merging: str | None = None
+    has_token: bool = False
+    last: Last | None = None
     result: ValueType | None = None
     returns: ValueType | None = None
 
@@ -98,86 +89,14 @@ class Scope:
         """Return the machine, as Branches and ItemProcessor have it."""
         return {"StartAt": self.start, "States": self.states}
 
-    # -- names
-
-    def read(self, name: str, node: ast.AST) -> Code | None:
-        """Return what a name of the flow stands for; None if it is none of its names."""
-        for frame in reversed(self.frames):
-            if name in frame:
-                return frame[name]
-        if name in self.environment:
-            return self.environment[name]
-        if name in self.assigned:
-            advice = f"Give it one before the branch or loop: {name} = ..."
-            raise Refusal(node, f"'{name}' may have no value here.", advice)
-        return None if self.outer is None else self.outer.read(name, node)
-
-    def knows(self, name: str) -> bool:
-        """Return True for a name of the flow."""
-        if any(name in frame for frame in self.frames) or name in self.environment or name in self.assigned:
-            return True
-        return self.outer is not None and self.outer.knows(name)
-
-    def known_names(self) -> list[str]:
-        """Return all names that could be meant."""
-        outer = [] if self.outer is None else self.outer.known_names()
-        return [*self.environment, *outer, *self.source.names]
-
-    def is_local(self, node: ast.expr) -> bool:
-        """Return True for an expression that begins with a value of the flow, not with an object of the module."""
-        while isinstance(node, ast.Attribute | ast.Subscript):
-            node = node.value
-        return not isinstance(node, ast.Name) or self.knows(node.id)
-
-    def resolve(self, node: ast.expr) -> Any:
-        """Return the object of the module that an expression stands for, or UNKNOWN."""
-        return UNKNOWN if self.is_local(node) else self.source.resolve(node)
-
-    def fixed(self, node: ast.expr) -> Any:
-        """Return the value of an option, which Python works out: it may name nothing of the flow."""
-        for part in ast.walk(node):
-            if isinstance(part, ast.Name) and self.knows(part.id):
-                message = f"This option is fixed when the flow is compiled; '{part.id}' is known only when it runs."
-                raise Refusal(part, message, "Write a constant.")
-        return self.source.evaluate(node)
-
-    def free_name(self, wanted: str) -> str:
-        """Return a name that nothing in this scope has."""
-        name, number = wanted, 2
-        while self.knows(name):
-            name, number = f"{wanted}_{number}", number + 1
-        return name
-
-    def bind(self, name: str, kind: ValueType, node: ast.AST, hint: ValueType | None = None) -> str:
-        """Give a name a value of this type; return its variable in ASL."""
-        if self.outer is not None and name not in self.assigned and self.outer.knows(name):
-            message = f"'{name}' belongs to the code around this parallel part."
-            raise Refusal(node, message, "Use another name; what the part returns is its result.")
-        declared = self._declare(name, kind, node, hint)
-        variable = self.program.variable(name, self.number)
-        is_there = declared.optional and not kind.optional and kind.kind not in {"null", "any"}
-        self.environment[name] = Code(f"${variable}", present(declared) if is_there else declared)
-        self.assigned.add(name)
-        return variable
-
-    def _declare(self, name: str, kind: ValueType, node: ast.AST, hint: ValueType | None) -> ValueType:
-        before = self.declared.get(name)
-        if hint is not None and before not in {None, hint}:
-            raise Refusal(node, f"'{name}' was declared as {before}.", "Use another name.")
-        declared = before if hint is None else hint
-        if declared is not None and not fits(kind, declared):
-            both = join(declared, kind)
-            advice = "Use another name." if both is None else f"Annotate its first assignment: {name}: {both} = ..."
-            raise Refusal(node, f"'{name}' is {declared}, and this is {kind}.", advice)
-        self.declared[name] = kind if declared is None else declared
-        return self.declared[name]
-
     # -- states
 
     def add(self, wanted: str, state: dict[str, Any], node: ast.AST, *, ends: bool = False) -> str:
         """Add a state: all open ends lead to it, and it has one unless it ends the machine."""
+        if self.last is not None:
+            self.last.keep_spare()
         name = self.program.state_name(wanted, node, self.source)
-        self.states[name] = state
+        self.states[name] = self.program.states[name] = state
         self.connect(name)
         self.leave_open([] if ends else [into(state)])
         return name
@@ -190,7 +109,7 @@ class Scope:
 
     def leave_open(self, ways: list[Way]) -> None:
         """Continue from these ends."""
-        self.open, self.merging = ways, None
+        self.open, self.last = ways, None
 
     def catch(self, state: dict[str, Any]) -> None:
         """Give a state the catchers of all except clauses around it, the inner ones first."""
@@ -207,27 +126,57 @@ class Scope:
         if catchers:
             state["Catch"] = catchers
 
-    def assign(self, name: str, code: Code, node: ast.AST, hint: ValueType | None = None) -> None:
-        """Give a name a value, in the Pass before if that neither reads nor assigns what this one does."""
+    def assign(self, name: str, read: Callable[[], Code], node: ast.AST, hint: ValueType | None = None) -> None:
+        """Give a name a value: in the state before, where that is the same, else in a Pass."""
+        code = read()
+        folded = self.folded(read, name)
         variable = self.bind(name, code.type, node, hint)
+        value = self.written(code, node)
+        known = replace(folded or code, type=self.environment[name].type)
+        if self.last is not None and folded is not None:
+            self.last.set(name, variable, known, self.written(folded, node))
+            return
+        state: dict[str, Any] = {"Type": "Pass", "Assign": {variable: value}}
+        self.add(name, state, node)
+        self.last = Last(state, {name: (variable, known)})
+
+    def folded(self, read: Callable[[], Code], name: str = "") -> Code | None:
+        """Return the code of an expression as the state before may work it out; None if it may not."""
+        if self.last is None:
+            return None
+        with self.frame(self.last.codes):
+            code = read()
+        return code if self.last.takes(code, name) else None
+
+    def keep(self, names: Mapping[str, Code], state: dict[str, Any], node: ast.AST, spare: str = "") -> None:
+        """Give names the result of the state before, or parts of it."""
+        self.last = Last(state, {}, spare=spare)
+        for name, code in names.items():
+            variable = self.bind(name, code.type, node)
+            self.last.assigned[name] = (variable, replace(code, type=self.environment[name].type))
+            self.last.results.add(name)
+            if name != spare:
+                state.setdefault("Assign", {})[variable] = template(code)
+
+    def _drop_spare(self) -> None:
+        """Forget the result of a step that only its own statement needed."""
+        if self.last is not None and self.last.spare:
+            name, self.last.spare = self.last.spare, ""
+            del self.last.assigned[name], self.environment[name], self.declared[name]
+            self.last.results.discard(name)
+            self.assigned.discard(name)
+
+    def written(self, code: Code, node: ast.AST) -> Any:
+        """Return what a field of a state holds for an expression."""
         self.guard(code, node)
-        value = template(code)
-        if self.merging is not None:
-            assigns = self.states[self.merging]["Assign"]
-            if variable not in assigns and not any(_mentions(value, other) for other in assigns):
-                assigns[variable] = value
-                return
-        self.merging = self.add(name, {"Type": "Pass", "Assign": {variable: value}}, node)
+        return template(code if code.node or not isinstance(node, ast.expr) else replace(code, node=node))
 
     def guard(self, code: Code, node: ast.AST) -> None:
         """Refuse an expression that may fail where an except would see it in Python: only steps are caught."""
         if len(code.text) > _LONGEST:
             raise Refusal(node, f"This expression becomes more than {_LONGEST} characters.", "Divide it into several.")
         if code.is_risky and any(_OF_EXPRESSIONS.intersection(handler.errors) for handler in self._around()):
-            message = (
-                "This expression may fail (a missing key or place, a division), and the except or finally around it"
-                " would not see that: only the failures of steps are caught."
-            )
+            message = "This expression may fail (a missing key, a division); except and finally see only steps fail."
             raise Refusal(node, message, "Move it before the try, use a TypedDict or dataclass, or do it in a @task.")
 
     def _around(self) -> Iterator[Handler]:
@@ -237,30 +186,33 @@ class Scope:
                 yield from group
             scope = scope.caller
 
-    def guarded(self, node: ast.expr) -> Any:
-        """Read an expression and return what a field of a state holds for it."""
-        code = self.value(node)
-        self.guard(code, node)
-        return template(code)
+    def field(self, node: ast.expr) -> Any:
+        """Read an expression, and return what a field of a state holds for it."""
+        return self.written(self.value(node), node)
 
     # -- reading and writing
 
     def value(self, node: ast.expr) -> Code:
         """Return the code of an expression."""
-        reader = _READERS.get(type(node))
+        reader = _READERS.get(Task if self.is_step(node) else type(node))
         if reader is None:
-            raise Refusal(node, f"{type(node).__name__} cannot be part of a flow.", IN_A_TASK)
+            raise refusal_of(node)
         code = reader(self, node)
         self.is_late = self.is_late or code.is_risky
-        return code if code.sure or code.missing else replace(code, missing=f"{ast.unparse(node)[:100]} has no value")
+        path = path_of(node) if isinstance(node, ast.Attribute | ast.Subscript) else ""
+        tested = self.tested(path, re.split(r"[.\[]", path, maxsplit=1)[0]) if path else None
+        if tested is not None:
+            code = replace(code, type=tested.type, sure=True)
+        return replace(code, node=node)
 
     def write(self, node: ast.stmt) -> None:
         """Write the states of a statement."""
-        self.is_late = False
+        self.is_late, self.statement, self.kept = False, node, {}
         writer = _WRITERS.get(type(node))
         if writer is None:
-            raise Refusal(node, f"{type(node).__name__} cannot be part of a flow.", IN_A_TASK)
+            raise refusal_of(node)
         writer(self, node)
+        self._drop_spare()
 
     def body(self, statements: list[ast.stmt]) -> None:
         """Write the states of statements; continue behind a refused statement, so that all complaints come at once."""
@@ -283,30 +235,18 @@ class Scope:
         self.cleanups, self.handlers = cleanups, handlers
 
     def _go_on_behind(self, statement: ast.stmt) -> None:
-        """Take it that a refused statement gave its names a value, of which nothing is known."""
+        """Take it that a refused statement gave its names a value, of which nothing is known, or that it left."""
         self.nested, self.frames = 0, []
-        for name in targets([statement]):
-            if name not in self.environment:
-                self.environment[name] = Code(f"${name}", self.declared.get(name, ValueType("any")))
-            self.assigned.add(name)
-        if not self.open and not isinstance(statement, ast.Return | ast.Raise | ast.Break | ast.Continue):
-            self.open = [_nowhere]
-
-    @contextmanager
-    def frame(self, names: Mapping[str, Code]) -> Iterator[None]:
-        """Read an expression with further names, as in a comprehension; it has no step."""
-        self.frames.append(names)
-        self.nested += 1
-        try:
-            yield
-        finally:
-            self.nested -= 1
-            self.frames.pop()
+        self.refused.update(targets([statement]))
+        self.assigned |= self.refused
+        self.leave_open([] if isinstance(statement, ast.Return | ast.Raise | ast.Break | ast.Continue) else [_nowhere])
 
     # -- steps
 
     def is_step(self, node: ast.AST) -> bool:
-        """Return True for a call that becomes a state."""
+        """Return True for what becomes a state: the call of a step, or a list of what steps return."""
+        if isinstance(node, ast.ListComp):
+            return self.has_step(node.elt)
         if not isinstance(node, ast.Call):
             return False
         if self.is_changed_task(node.func):
@@ -324,48 +264,6 @@ class Scope:
         """Return True if a call within becomes a state."""
         return any(self.is_step(part) for part in ast.walk(node))
 
-    # -- what holds on several ways
-
-    def common(self, environments: list[Environment]) -> Environment:
-        """Return the names that have a value whichever way was taken; the type is that of any of them."""
-        first, *others = environments
-        names = [name for name in first if all(name in other for other in others)]
-        result: Environment = {}
-        for name in names:
-            kind = joined([one[name].type for one in environments]) or self.declared.get(name, first[name].type)
-            result[name] = replace(first[name], type=kind)
-        return result
-
-    def widen(self, statements: list[ast.stmt]) -> None:
-        """Forget what is known of the names that these statements assign, beyond their declared types."""
-        for name in set(targets(statements)) & self.environment.keys() & self.declared.keys():
-            self.environment[name] = replace(self.environment[name], type=self.declared[name])
-
-    def refuse_name(self, node: ast.expr, value: Any) -> Refusal:
-        """Return the refusal of a name that stands for no value of the flow."""
-        text = ast.unparse(node)
-        if value is UNKNOWN:
-            return Refusal(node, f"'{text}' is not known.{near(text, self.known_names())}", "")
-        if isinstance(value, Task | Flow):
-            return Refusal(node, f"{text} is a step; it is called, not passed on.", f"Write {text}(...).")
-        message = f"{text} is no JSON value, so it cannot be written into the workflow."
-        return Refusal(node, message, "Use it in a @task function.")
-
 
 def _nowhere(_: str) -> None:
     """Lead nowhere: the end of a statement that was refused."""
-
-
-def _mentions(value: Any, variable: str) -> bool:
-    return re.search(rf"\${re.escape(variable)}\b", literal(value)) is not None
-
-
-def targets(statements: list[ast.stmt]) -> Iterator[str]:
-    """Yield the names that statements give a value."""
-    for node in (node for statement in statements for node in ast.walk(statement)):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
-            owner = node.func.value
-            if isinstance(owner, ast.Name):
-                yield owner.id

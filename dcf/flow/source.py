@@ -73,9 +73,7 @@ def _tree_of(function: Callable[..., Any], lines: Sequence[str]) -> ast.Function
             raise Refusal(node, "A flow is a plain function.", "Write def; every step is waited for.")
         rest = node.args.vararg or node.args.kwarg
         if rest is not None:
-            raise Refusal(
-                rest, "A flow names its inputs; this parameter takes any.", "Write each input as a parameter."
-            )
+            raise Refusal(rest, "A flow names its inputs.", "Write each input as a parameter.")
         return node
     raise Refusal(ast.Pass(), f"The source of {name}() was not found.", "Write the flow in a file.")
 
@@ -90,8 +88,7 @@ def _hints_of(function: Callable[..., Any], tree: ast.FunctionDef) -> Mapping[st
     try:
         return typing.get_type_hints(function)
     except Exception as error:  # noqa: BLE001 - whatever evaluating an author's annotation raises
-        message = f"The annotations of {tree.name}() cannot be read: {error}."
-        raise Refusal(tree, message, "Import what they name.") from None
+        raise Refusal(tree, f"The annotations cannot be read: {error}.", "Import what they name.") from None
 
 
 def short_name(node: ast.expr) -> str:

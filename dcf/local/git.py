@@ -151,13 +151,13 @@ def facts(place: WorkingDirectory) -> WorktreeFacts:
         raise GitRefused(
             "no_worktree",
             f"The worktree around {root} begins above --root, {place.boundary}.",
-            "Start dcf local with the top of the worktree as --root, or with a directory above it.",
+            "Start dcf agents local with the top of the worktree as --root, or with a directory above it.",
         )
     if not is_within(repository, place.boundary or top):
         raise GitRefused(
             "no_worktree",
             f"The worktree {top} reads a repository outside {place.boundary or top} that does not name it as its own.",
-            "Make the worktree with git worktree add, or start dcf local with a --root that has the repository.",
+            "Make the worktree with git worktree add, or start dcf agents local with a --root that has the repository.",
         )
     return _status(top)
 

@@ -22,7 +22,7 @@ EXECUTE_NOTHING: Final = frozenset({"cat-file", "check-ref-format", "config", "r
 """Commands that need no list of what a repository names: git documents no filter, hook or diff driver for them.
 
 They read settings, refs and objects. Of them only `cat-file` runs programs, with `--filters` and `--textconv`
-(git-cat-file). `dcf local` passes neither. What writes a ref runs hooks (githooks: reference-transaction); what
+(git-cat-file). `dcf agents local` passes neither. What writes a ref runs hooks (githooks: reference-transaction); what
 compares or writes files of the worktree runs filters (gitattributes): neither is among them.
 """
 

@@ -1,4 +1,4 @@
-"""The tools that `dcf local` adds to the server's: git, files, and commands of gates, on this machine.
+"""The tools that `dcf agents local` adds to the server's: git, files, and commands of gates, on this machine.
 
 Each has a name that begins with `local_`, so that none is taken for one of the server's. Every answer says which
 directory it is about.

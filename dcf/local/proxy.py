@@ -33,11 +33,12 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ConfigDict
 
 from dcf.errors import DcfError, InvalidArgument
+from dcf.local import mission_control
 from dcf.local.answers import as_result, failed, refused
 from dcf.local.broken_connections import FAILED
 from dcf.local.calls import ServerCalls
 from dcf.local.command_templates import Allowed
-from dcf.local.deepwork import DeepWorkCall, is_one
+from dcf.local.deepwork.project_calls import DeepWorkCall, is_one
 from dcf.local.gate_runs import run_gates
 from dcf.local.git import GitRefused
 from dcf.local.local_tools import TOOLS, LocalCall
@@ -57,8 +58,8 @@ _AGAIN_S: Final = 2.0
 _MOST_QUESTIONS: Final = 10
 
 INSTRUCTIONS: Final = (
-    "This is dcf local: tools of the dcf server, and local_* tools that work on this machine's files and git. A result "
-    "that names files below the root, in its member files, is refused while one is missing."
+    "This is dcf agents local: tools of the dcf server, and local_* tools that work on this machine's files and git. A "
+    "result that names files below the root, in its member files, is refused while one is missing."
 )
 
 Context = ServerRequestContext[Any, Any]
@@ -166,6 +167,8 @@ class LocalServer:
     async def _at_server(self, ctx: Context, name: str, params: dict[str, Any], server: ServerCalls) -> dict[str, Any]:
         if is_one(self.upstream.profile, name):
             return await self._deepwork(ctx, name, params, server)
+        if mission_control.is_one(self.upstream.profile, name):
+            return await self._mission_control(ctx, name, params, server)
         arguments, given, root = params["arguments"], None, None
         if name == COMPLETION:
             given, upload = arguments.pop("root", None), arguments.pop(UPLOAD, self.upload)
@@ -199,6 +202,22 @@ class LocalServer:
         arguments, problems = await work.prepared()
         once = partial(server.passed_on, on_progress=_progress(ctx))
         return await work.finished(await _answered(ctx, once, {**params, "arguments": arguments}), problems)
+
+    async def _mission_control(
+        self, ctx: Context, name: str, params: dict[str, Any], server: ServerCalls
+    ) -> dict[str, Any]:
+        once = partial(server.passed_on, on_progress=_progress(ctx))
+        given = params["arguments"].pop("root", None)
+        try:
+            root = await self.working_root.of(ctx, given)
+        except InvalidArgument:
+            if given is not None:
+                raise
+            return await _answered(ctx, once, params)
+        work = mission_control.MissionCall(name, params["arguments"], root)
+        result = await _answered(ctx, once, {**params, "arguments": await work.prepared()})
+        await work.finished(result)
+        return result
 
     async def _listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> Any:
         """Serve a stream of changes; one that outlives a server tells of everything it listens to once, as changed."""

@@ -185,7 +185,7 @@ def _failure(code: str) -> DcfError:
     if code == Unauthorized.code:
         return Unauthorized(
             "The dcf server wants an API key: none was sent, or one that is wrong, expired or revoked.",
-            "Start dcf local with a good key in DCF_API_KEY; `dcf keys create` makes one.",
+            "Start dcf agents local with a good key in DCF_API_KEY; `dcf keys add` makes one.",
         )
     if code == Forbidden.code:
         return Forbidden(

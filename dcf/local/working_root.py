@@ -26,7 +26,7 @@ QUESTION: Final = "dcf-local-roots"
 """How the question for roots is named, since 2026-07-28 an answer to a call that the client then repeats."""
 _PATIENCE_S: Final = 10.0
 _NAME_IT: Final = "Pass root, the absolute path of the directory you work in."
-_BOUND_IT: Final = "A person starts dcf local with --root DIR: then any directory below DIR may be named."
+_BOUND_IT: Final = "A person starts dcf agents local with --root DIR: then any directory below DIR may be named."
 
 
 class RootsWanted(Exception):

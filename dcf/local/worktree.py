@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from dcf.core.text.path_globs import outside
 from dcf.local import git
-from dcf.local.areas import outside
 from dcf.local.git import FileChange, GitRefused, WorktreeFacts
 from dcf.local.working_root import WorkingDirectory
 from dcf.values.json_text import Json, dump

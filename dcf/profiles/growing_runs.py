@@ -112,6 +112,11 @@ class Grown:
             return str(self.meta.get("status"))
         return "blocked" if self.meta.get("blocked_by") else "paused" if self.meta.get("paused_at") else "running"
 
+    @property
+    def has_ended(self) -> bool:
+        """True once the run was closed."""
+        return self.meta.get("status") != "running"
+
     def input(self, name: str) -> Json:
         """Return a member of the run's input."""
         given = self.meta.get("input")

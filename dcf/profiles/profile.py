@@ -1,7 +1,8 @@
 """What a profile is made of: tools with their arguments, resources, and the shape of failures."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import field
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel
@@ -13,7 +14,10 @@ from dcf.values.records import record
 
 @record(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Why a call was not carried out. `code` is dcf's, `paths` are those of arguments that are wrong."""
+    """Why a call was not carried out. `code` is dcf's, `paths` are those of arguments that are wrong.
+
+    `is_native`: one of dcf's tools says so, in its own words.
+    """
 
     code: str
     message: str
@@ -21,6 +25,7 @@ class Failure:
     retry_after_s: float | None = None
     paths: tuple[str, ...] = ()
     details: Mapping[str, Json] = field(default_factory=dict)
+    is_native: bool = False
 
     @property
     def sentence(self) -> str:
@@ -57,6 +62,10 @@ class Native(Protocol):
         """Return the token for a call that leases several units: that of each follows from it and the unit's name."""
 
     @property
+    def directory(self) -> Path | None:
+        """The directory of the project that the server reads files of; None: it reads none."""
+
+    @property
     def ttl_s(self) -> int:
         """Seconds of a lease: these clients send no heartbeats."""
 
@@ -64,16 +73,24 @@ class Native(Protocol):
     def project(self) -> str | None:
         """The project that the caller's key is bound to."""
 
+    @property
+    def is_local(self) -> bool:
+        """True for the user of this machine, who needs no key and whose directories are on this disk."""
+
 
 @record(frozen=True, slots=True, kw_only=True)
 class ProfileTool:
-    """One tool of a profile. A caller needs all of its `scopes`, before anything is done."""
+    """One tool of a profile. A caller needs all of its `scopes`, before anything is done.
+
+    One that is `for_planners` is no tool of the original: it is listed only to callers that may plan.
+    """
 
     name: str
     scopes: frozenset[Scope]
     arguments: type[BaseModel]
     run: Callable[[Native, Any], Awaitable[Json]]
     read_only: bool = False
+    for_planners: bool = False
 
     @property
     def description(self) -> str:
@@ -94,7 +111,10 @@ class ProfileResource:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """A system's tools and resources. `failed` gives a failure the shape that its clients know: text, or an object."""
+    """A system's tools and resources. `failed` gives a failure the shape that its clients know: text, or an object.
+
+    `advice` is what to do after a failure of which dcf says only what its own clients can do.
+    """
 
     name: str
     server: str
@@ -102,8 +122,13 @@ class Profile:
     instructions: str
     tools: Mapping[str, ProfileTool]
     failed: Callable[[Failure], str | dict[str, Json]]
+    advice: str = ""
     resources: tuple[ProfileResource, ...] = ()
     shown: Callable[[Json], str] = dump
+
+    def listed(self, scopes: Collection[Scope]) -> tuple[ProfileTool, ...]:
+        """Return the tools that a caller with these scopes is shown."""
+        return tuple(one for one in self.tools.values() if not one.for_planners or one.scopes <= frozenset(scopes))
 
 
 AnyArguments = TypeVar("AnyArguments", bound=BaseModel)
@@ -117,7 +142,11 @@ class Toolbox:
     tools: dict[str, ProfileTool] = field(default_factory=dict)
 
     def tool(
-        self, arguments: type[AnyArguments], *scopes: Scope, read_only: bool = False
+        self,
+        arguments: type[AnyArguments],
+        *scopes: Scope,
+        read_only: bool = False,
+        for_planners: bool = False,
     ) -> Callable[[Carried[AnyArguments]], Carried[AnyArguments]]:
         """Register the function as the tool of its own name."""
 
@@ -125,7 +154,12 @@ class Toolbox:
             name: str = getattr(function, "__name__", "")
             needed = frozenset({Scope.READ, *scopes})
             self.tools[name] = ProfileTool(
-                name=name, scopes=needed, arguments=arguments, run=function, read_only=read_only
+                name=name,
+                scopes=needed,
+                arguments=arguments,
+                run=function,
+                read_only=read_only,
+                for_planners=for_planners,
             )
             return function
 

@@ -3,7 +3,6 @@
 Names what is read and the pure decision that is made on it; decides nothing.
 """
 
-import secrets
 from dataclasses import replace
 from functools import partial
 
@@ -12,7 +11,7 @@ from dcf.core.documents.answers import Created
 from dcf.core.documents.decision import Decision, ReadSet, Snapshot
 from dcf.core.documents.premises import Premise, resting_on, with_premise
 from dcf.core.lifecycle.repeating import Rerun, link, repeated, request_to_rerun
-from dcf.core.lifecycle.starting import Start, new_id, read_reference, start
+from dcf.core.lifecycle.starting import Start, read_reference, start
 from dcf.errors import UnknownDefinition, UnknownRun
 from dcf.runs.follow_ups import FollowUps
 from dcf.runs.transactions import Transactions, with_secret
@@ -104,12 +103,3 @@ class Starting:
             decide = partial(link, to=wish.workflow_id, asked=asked)
             self._transactions.on_run(workflow_id, ReadSet(whole_meta=True), decide)
         return answer
-
-
-def id_for(definition: Definition, request_id: str | None, caller: str | None, of: str = "") -> str:
-    """Return the id of a new run: drawn, or the same each time for a request id of this caller and this workflow.
-
-    `of` is the run that it repeats.
-    """
-    seed = secrets.token_hex(16) if request_id is None else f"{caller}\n{definition.name}\n{of}\n{request_id}"
-    return new_id(definition.name, seed)

@@ -21,6 +21,7 @@ from dcf.core.documents.answers import Created
 from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
 from dcf.core.documents.model import Meta, StateDoc
 from dcf.core.lifecycle.creation import Create
+from dcf.core.lifecycle.retention import is_being_deleted
 from dcf.errors import RunOnHold, StoreUnsuitable, UnknownRun, UnknownState
 from dcf.features.gates.syntax import read_gates
 from dcf.features.growing.definition import is_grown
@@ -268,10 +269,16 @@ class Transactions:
         return fenced(snapshot)
 
     def _with_document(self, workflow_id: str, path: str, run: Run, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with a document of a state that has none: an unopened one. Raise UnknownState."""
+        """Return the snapshot with a document of a state that has none: an unopened one.
+
+        Raise UnknownState, or UnknownRun while the run is being deleted.
+        """
         if needs.place_of(run.definition, path) is None:
             raise UnknownState(workflow_id, path)
         if "/" not in path:
+            meta = self.store.read(workflow_id, ReadSet(whole_meta=True)).meta_document
+            if meta is None or is_being_deleted(meta):
+                raise UnknownRun(workflow_id)
             raise StoreUnsuitable(
                 f"The document of state '{path}' of run '{workflow_id}' is missing or is no JSON.",
                 "Look at the key with TYPE, JSON.GET or GET; somebody changed it by hand.",

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field, SecretStr, ValidationError, field_validator
-from pydantic_core import ErrorDetails
+from pydantic import ConfigDict, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 
 from dcf.core.access.quotas import DEFAULTS, Quotas
 from dcf.errors import InvalidArgument
 from dcf.settings.artifacts import ArtifactSettings
+from dcf.settings.expected import expected
 from dcf.settings.expressions import ExpressionSettings
 from dcf.settings.platforms import PlatformSettings
 from dcf.settings.redis import RedisSettings
@@ -19,18 +19,6 @@ from dcf.values.profile_names import SystemProfile
 
 _LOCAL_HOSTS = ("localhost", "localhost:*", "127.0.0.1", "127.0.0.1:*", "dcf-mcp", "dcf-mcp:*")
 _LOCAL_ORIGINS = ("http://localhost:*", "http://127.0.0.1:*", "http://dcf-mcp:*")
-
-_EXPECTED = {
-    "bool_parsing": "true or false",
-    "int_parsing": "a whole number",
-    "float_parsing": "a number",
-    "greater_than": "more than {gt:.12g}",
-    "greater_than_equal": "{ge} or more",
-    "less_than_equal": "{le:.12g} or less",
-    "literal_error": "{expected}",
-    "string_pattern_mismatch": "a URL that begins with http:// or https://",
-}
-"""What a variable must be, by pydantic's type of error."""
 
 Names: TypeAlias = tuple[str, ...]
 """A comma-separated list."""
@@ -75,20 +63,25 @@ class Settings(RedisSettings, PlatformSettings, ArtifactSettings, ExpressionSett
     allow_operator: bool = Field(
         default=False, description="give the local user the scopes operate, answer, override and attest"
     )
-    profile: Literal["auto", "worker", "planner", "member", "operator", "person", "all", SystemProfile] = Field(
-        default="auto",
-        description="which tools are listed, by who calls; auto: by the key; or the system whose tools are served",
+    profile: Literal["auto", "worker", "planner", "assistant", "member", "operator", "person", "all", SystemProfile] = (
+        Field(
+            default="auto",
+            description="which tools are listed, by who calls; auto: by the key; or the system whose tools are served",
+        )
     )
+    output_schemas: bool = Field(default=False, description="list tools with the JSON Schemas of their answers")
     profile_lease_s: int = Field(
         default=4 * 3600, ge=60, le=86_400, description="seconds of a lease of clients that keep no lease tokens"
     )
+    profile_directory: Path | None = Field(default=None, description="project whose .claude/workflows are read")
     auth: Literal["keys", "off"] = Field(
         default="keys", description="what the HTTP transport asks for: an API key, or (on loopback only) nothing"
     )
     task_tokens: Literal["keys", "alone"] = Field(default="keys", description="alone: /task-tokens asks for no API key")
     api_key: SecretStr | None = Field(default=None, description="the API key that workers and planners call with")
     helper_key: SecretStr | None = Field(
-        default=None, description="the API key with which dcf local reports commands of gates; it has the scope attest"
+        default=None,
+        description="the API key with which dcf agents local reports commands of gates; it has the scope attest",
     )
     public_url: str | None = Field(
         default=None, pattern=r"^https?://", description="URL of /mcp as clients see it, for the metadata of a 401"
@@ -237,7 +230,8 @@ class Settings(RedisSettings, PlatformSettings, ArtifactSettings, ExpressionSett
         default=(), description="directories that the file tools may read, comma-separated; empty: none"
     )
     files_write: Directories = Field(
-        default=(), description="directories that the file tools may read and write, comma-separated; empty: none"
+        default=(),
+        description="the same to read and write; both empty: none for keys, DCF_DATA_DIR/workflows for the local user",
     )
     files_max_bytes: int = Field(
         default=1024 * 1024,
@@ -330,15 +324,10 @@ class Settings(RedisSettings, PlatformSettings, ArtifactSettings, ExpressionSett
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
 
-    @field_validator("mcp_allowed_hosts")
+    @field_validator("mcp_allowed_hosts", "mcp_allowed_origins")
     @classmethod
-    def _hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return value or _LOCAL_HOSTS
-
-    @field_validator("mcp_allowed_origins")
-    @classmethod
-    def _origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return value or _LOCAL_ORIGINS
+    def _local(cls, value: Names, info: ValidationInfo) -> Names:
+        return value or (_LOCAL_HOSTS if info.field_name == "mcp_allowed_hosts" else _LOCAL_ORIGINS)
 
     @property
     def quotas(self) -> Quotas:
@@ -381,7 +370,7 @@ def read_settings() -> Settings:
         name = str(first["loc"][0])
         variable = name if name.isupper() else f"DCF_{name.upper()}"
         meaning = VARIABLES[variable].description
-        raise InvalidArgument(f"{variable} must be {_expected(first)}.", f"It sets: {meaning}.") from None
+        raise InvalidArgument(f"{variable} must be {expected(first)}.", f"It sets: {meaning}.") from None
 
 
 VARIABLES: Final = {
@@ -391,8 +380,3 @@ VARIABLES: Final = {
 
 _NAMES: Final = dict(zip(VARIABLES, Settings.model_fields, strict=True))
 """Their names."""
-
-
-def _expected(error: ErrorDetails) -> str:
-    words = _EXPECTED.get(error["type"], "something else")
-    return words.format(**error.get("ctx", {}))

@@ -84,13 +84,24 @@ class Library:
 
     def _file(self, uri: str) -> Json:
         try:
-            content, _ = ImportReader(base=self.directory, left=MAX_MANIFEST).read(uri, None)
+            content = self._content(uri)
             documents = manifests_in(content) if isinstance(content, dict) and "skills" in content else [content]
         except Unreadable as error:
             raise InvalidArgument(f"The manifest file cannot be used: {error}", _WRITE_A_NAME) from None
         if len(documents) != 1:
             raise InvalidArgument("The file holds several manifests.", "Name one of them by skill://name@version.")
         return documents[0]
+
+    def _content(self, uri: str) -> Json:
+        """Read a file of the directory: named from there, or from here, as csv_to_manifests answers it."""
+        reader = ImportReader(base=self.directory, left=MAX_MANIFEST)
+        try:
+            return reader.read(uri, None)[0]
+        except Unreadable as error:
+            from_here = Path(os.path.realpath(uri))
+            if error.code != "import_not_found" or not from_here.is_relative_to(os.path.realpath(self.directory)):
+                raise
+            return reader.read(str(from_here), None)[0]
 
     def _files(self) -> Iterator[tuple[str, tuple[int, int]]]:
         try:
@@ -139,7 +150,7 @@ def imported_manifests(definition: Mapping[str, Json], directory: Path) -> list[
     return found
 
 
-_WRITE_A_NAME: Final = "Send the manifest as JSON, or its name as skill://name@version from get_skillset."
+_WRITE_A_NAME: Final = "Send the manifest as JSON, or its name as skill://name@version from `get_skillset`."
 
 
 def _looks_like_a_path(text: str) -> bool:

@@ -59,7 +59,7 @@ def list_catalog(catalog: Path, root: Path, schema: Mapping[str, Json] | None, p
     return found
 
 
-_SET_CATALOG: Final = "Generate the catalogue, or set DCF_SKILLS_CATALOG; get_skillset needs none."
+_SET_CATALOG: Final = "Generate the catalogue, or set DCF_SKILLS_CATALOG; `get_skillset` needs none."
 
 
 def _catalogued(

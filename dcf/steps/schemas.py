@@ -5,6 +5,7 @@ import enum
 import types
 import typing
 from collections.abc import Hashable, Mapping, Sequence
+from datetime import date, datetime, time
 from typing import Any, Final
 
 from dcf.steps.value_types import is_model, required_keys
@@ -19,6 +20,9 @@ _SIMPLE: Final[dict[Any, str]] = {
     type(None): "null",
     list: "array",
     dict: "object",
+    date: "string",
+    datetime: "string",
+    time: "string",
 }
 _WRAPPERS: Final = (typing.Annotated, typing.Required, typing.NotRequired)
 

@@ -65,7 +65,20 @@ class ValueType:
         """Return a field by its name."""
         return next((field for field in self.fields if field.name == name), None)
 
+    @property
+    def annotation(self) -> "ValueType":
+        """The nearest type that an annotation can name: there an object that is written out is a dict."""
+        if self.kind == "obj" and self.declared is None:
+            values = self.values.annotation
+            return ValueType("dict", None if values.kind == "any" else values, optional=self.optional)
+        return self if self.item is None else replace(self, item=self.item.annotation)
+
     def __str__(self) -> str:
+        if self.kind == "obj" and self.declared is None:
+            parts = [f"'{field.name}': {field.type}" for field in self.fields[:_SHOWN_FIELDS]]
+            more = ["..."] if len(self.fields) > _SHOWN_FIELDS else []
+            text = f"{{{', '.join([*parts, *more])}}}"
+            return f"{text} | None" if self.optional else text
         text = self.declared.__name__ if self.declared is not None else _NAMES.get(self.kind, self.kind)
         if self.item is not None:
             text = f"list[{self.item}]" if self.kind == "list" else f"dict[str, {self.item}]"
@@ -81,7 +94,8 @@ class Field:
     always: bool = True
 
 
-_NAMES: Final = {"any": "Any", "null": "None", "obj": "dict"}
+_NAMES: Final = {"any": "Any", "null": "None"}
+_SHOWN_FIELDS: Final = 8
 
 ANY: Final = ValueType("any")
 INT: Final = ValueType("int")
@@ -258,3 +272,16 @@ def is_model(hint: Any) -> bool:
 def is_record_class(hint: Any) -> bool:
     """Return True for a class whose objects are made of fields: a dataclass, a TypedDict or a pydantic model."""
     return isinstance(hint, type) and (dataclasses.is_dataclass(hint) or typing.is_typeddict(hint) or is_model(hint))
+
+
+def default_of(kind: Any, name: str) -> Any:
+    """Return what a field of a record class is without a value; raise LookupError if it needs one."""
+    if dataclasses.is_dataclass(kind):
+        field = next(field for field in dataclasses.fields(kind) if field.name == name)
+        if field.default is not dataclasses.MISSING:
+            return field.default
+        if field.default_factory is not dataclasses.MISSING:
+            return field.default_factory()
+    elif is_model(kind) and not kind.model_fields[name].is_required():
+        return kind.model_fields[name].get_default(call_default_factory=True)
+    raise LookupError(name)

@@ -5,8 +5,10 @@ A call of a flow, or of a step outside of a flow, is an error that says how a fl
 """
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final, Generic, NoReturn, ParamSpec, TypeAlias, TypeVar, TypeVarTuple, overload
 
 from dcf.steps.plain_values import plain
@@ -45,6 +47,9 @@ class Retry:
 IMPORTED_AS: Final = "dcf_functions_"
 """The prefix of the name of a module that dcf imports from a file, so that it hides no other module."""
 
+_PROGRAM: Final = "__main__"
+"""The name of the module of the file that Python was started with."""
+
 Retries: TypeAlias = int | Retry | Sequence[Retry]
 
 
@@ -82,7 +87,10 @@ class Task(Generic[Parameters, Result]):
     @property
     def place(self) -> str:
         """Where the function is, its module and its name; the Resource of the states that call it names it so."""
-        return f"{self.function.__module__.removeprefix(IMPORTED_AS)}.{self.function.__qualname__}"
+        module = self.function.__module__.removeprefix(IMPORTED_AS)
+        if module == _PROGRAM and (file := getattr(sys.modules.get(_PROGRAM), "__file__", None)) is not None:
+            module = Path(file).stem  # as in a worker of the same file, which is not the program
+        return f"{module}.{self.function.__qualname__}"
 
 
 def step_of(

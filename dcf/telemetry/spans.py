@@ -116,7 +116,7 @@ class _Building:
 
 
 def spans_of(workflow_id: str, workflow_name: str, events: Iterable[Mapping[str, Json]]) -> list[RunSpan]:
-    """Return the spans that the events of a run tell of, oldest first as `dcf events --json` prints them; root first.
+    """Return the spans that the events of a run tell of, oldest first as `dcf runs events` prints them; root first.
 
     Events of types that are not known stand in the span of their state, or of the run.
     """

@@ -48,7 +48,7 @@ def append(document: Json, steps: JsonSteps, value: Json, *, spread: bool = Fals
             return set_value(document, steps, present + value)
         return _refuse("wrong_type", f"To the string at {shown(steps)} only a string can be appended.", "Send text.")
     if present is not MISSING and not isinstance(present, list):
-        hint = "Append to an array or a string, or replace the value with json_set."
+        hint = "Append to an array or a string, or replace the value with `json_set`."
         return _refuse("wrong_type", f"At {shown(steps)} is {kind_of(present)}: Target is not an array.", hint)
     if spread and not isinstance(value, list):
         return _refuse("invalid_argument", "spread=true needs an array.", "Send an array, or leave out spread.")
@@ -80,7 +80,7 @@ def increment(document: Json, steps: JsonSteps, delta: Number) -> Edited | Refus
     present = find(document, steps)
     present = 0 if present is MISSING else present
     if isinstance(present, bool) or not isinstance(present, int | float):
-        hint = "Set a number there first (json_set), or name another path."
+        hint = "Set a number there first (`json_set`), or name another path."
         return _refuse("wrong_type", f"At {shown(steps)} is {kind_of(present)}: Target is not numeric.", hint)
     total = _sum(present, delta)
     if total is None:
@@ -115,7 +115,7 @@ def move(document: Json, source: JsonSteps, target: JsonSteps, *, overwrite: boo
     if source == target:
         return Edited(document=document, at=target)
     if target[: len(source)] == source:
-        hint = "Move it elsewhere first, or copy it with json_copy."
+        hint = "Move it elsewhere first, or copy it with `json_copy`."
         return _refuse("invalid_argument", "A value cannot move into itself.", hint)
     placed = put(document, target, find(document, source))
     if isinstance(placed, Refusal):
@@ -157,10 +157,10 @@ def _source(document: Json, source: JsonSteps, target: JsonSteps, *, overwrite: 
     if not source:
         return _refuse("invalid_argument", "from_path cannot be '$' or empty.", "Name a value inside the document.")
     if find(document, source) is MISSING:
-        return _refuse("not_found", f"from_path not found: nothing is at {shown(source)}.", "Look with json_read.")
+        return _refuse("not_found", f"from_path not found: nothing is at {shown(source)}.", "Look with `json_read`.")
     is_same = pinned(document, source) == pinned(document, target)
     if not overwrite and not is_same and find(document, target) is not MISSING:
-        hint = "Choose another to_path, or allow overwrite."
+        hint = "Choose another `to_path`, or allow overwrite."
         return _refuse("already_exists", f"Destination exists and overwrite=False: {shown(target)}.", hint)
     return None
 

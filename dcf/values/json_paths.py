@@ -221,5 +221,5 @@ def _no_element(count: int, done: JsonSteps, step: int) -> Refusal:
     return Refusal(
         code="not_found",
         message=f"The array at {shown(done)} has {count} elements and none of number {step}.",
-        hint="Use json_append to add elements; numbers begin with 0, and -1 is the last one.",
+        hint="Use `json_append` to add elements; numbers begin with 0, and -1 is the last one.",
     )

@@ -6,8 +6,9 @@ Python's parser accepts NaN, duplicate keys and any depth; Redis, other language
 
 import json
 import math
+import re
 from collections import Counter
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 import orjson
 
@@ -44,6 +45,13 @@ def byte_length(value: Json) -> int:
     return len(orjson.dumps(value))
 
 
+_PYTHON: Final = re.compile(r'\s*(?:"""|#|@\w|(?:from|import|def|async|class) +\w)')
+
+SEND_COMPILED: Final = (
+    "Send the document that `dcf compile FILE.py` prints, or write one: `describe_workflow_language` shows how."
+)
+"""What to do about Python in the place of a workflow."""
+
 load = orjson.loads
 """Parse JSON that dcf itself wrote."""
 
@@ -57,9 +65,9 @@ def parse(value: Json, *, name: str, max_bytes: int = MAX_BYTES) -> Json:
     return check(parsed, name=name, max_bytes=max_bytes)
 
 
-def parse_object(value: Json, *, name: str) -> dict[str, Json]:
+def parse_object(value: Json, *, name: str, max_bytes: int = MAX_BYTES) -> dict[str, Json]:
     """Return the object that an argument holds, as `parse` does; raise InvalidArgument for another kind of value."""
-    found = parse(value, name=name)
+    found = parse(value, name=name, max_bytes=max_bytes)
     if not isinstance(found, dict):
         raise InvalidArgument(f"{name} is not an object.", f'Send {name} as {{"name": "value"}}.')
     return found
@@ -67,8 +75,15 @@ def parse_object(value: Json, *, name: str) -> dict[str, Json]:
 
 def parse_workflow(value: Json, *, name: str, max_bytes: int) -> Json:
     """Read a workflow document, as text or native; raise InvalidArgument with the reason."""
+    if is_python(value):
+        raise InvalidArgument(f"{name} is Python; it is not run, and only JSON is read.", SEND_COMPILED)
     parsed = _parse_text(value, name, max_bytes, MAX_WORKFLOW_DEPTH) if isinstance(value, str) else value
     return check(parsed, name=name, max_bytes=max_bytes, max_depth=MAX_WORKFLOW_DEPTH)
+
+
+def is_python(value: Json) -> bool:
+    """Return True for a text that begins as a file of Python does: for what is sent in the place of a workflow."""
+    return isinstance(value, str) and _PYTHON.match(value) is not None
 
 
 def check(value: Json, *, name: str, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Json:

@@ -34,4 +34,4 @@ def agents_map_for(tasks: Collection[str]) -> dict[str, Json]:
 
 def pass_agents(tasks: Collection[str]) -> str:
     """Return the sentence that says with which argument these Tasks are assigned when a run is started."""
-    return f"Say who does it when you start the run: agents_map_json={dump(agents_map_for(tasks))}."
+    return f"Say who does it when you start the run: `agents_map_json={dump(agents_map_for(tasks))}`."

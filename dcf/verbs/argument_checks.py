@@ -16,8 +16,9 @@ from pydantic_core import ErrorDetails
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json, dump
 from dcf.verbs.answers.suggestions import argument_meant, closest
+from dcf.verbs.description.words import ID
 from dcf.verbs.examples import example_of
-from dcf.verbs.registry import ID_PATTERN, ID_RULE, Arguments, ToolSpec, printable
+from dcf.verbs.registry import ID_RULE, Arguments, ToolSpec, printable
 from dcf.verbs.unlisted import is_listed
 
 _LONGEST_ECHO = 80
@@ -79,9 +80,12 @@ def check_at_once(spec: ToolSpec, arguments: Mapping[str, Json]) -> Arguments:
     _refuse_unknown(spec, arguments)
     spec.build()
     try:
-        return spec.arguments.model_validate(dict(arguments))
+        checked = spec.arguments.model_validate(dict(arguments))
     except ValidationError as error:
         raise _explained(spec, error) from None
+    if spec.resolve is not None:
+        spec.resolve(arguments)  # it raises: a call that means a verb is checked as that verb's
+    return checked
 
 
 def _refuse_unknown(spec: ToolSpec, arguments: Mapping[str, Json]) -> None:
@@ -141,7 +145,7 @@ def _value_meant(said: object, wanted: Mapping[str, Json]) -> str | None:
 def _told(spec: ToolSpec, name: str, wanted: Mapping[str, Json]) -> str | None:
     """Return an argument's description and an example; for ids also their format, in the schema a pattern."""
     branches = wanted.get("anyOf", [wanted])
-    rule = f"It has {ID_RULE}." if any(one.get("pattern") == ID_PATTERN for one in branches) else None
+    rule = f"It has {ID_RULE}." if any(one.get("pattern") == ID for one in branches) else None
     value = example_of(spec, name)
     example = None if value is None else f"For example {dump({name: value})}."
     told = " ".join(filter(None, (wanted.get("description"), rule, example)))

@@ -2,7 +2,7 @@
 
 A request without a valid key gets 401 and the address of the metadata that says what is required (RFC 9728). A key
 without the scope read gets 403. The metadata names no authorization server, because there is none: keys come from
-`dcf keys create`.
+`dcf keys add`.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from dcf.errors import DcfError, InvalidArgument
 from dcf.settings.process import Settings
 from dcf.store.access.api_keys import AccessKeys
 from dcf.store.access.refusal_notes import RefusalNotes
-from dcf.values.records import record
+from dcf.values.records import record, replace
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
@@ -110,9 +110,10 @@ def who_called_over_http() -> Caller:
     return caller
 
 
-def the_local_user(settings: Settings) -> WhoCalls:
-    """Return the caller where there are no keys: the local user, who started this process."""
-    caller = local_caller(operator=settings.allow_operator)
+def the_local_user(settings: Settings, grants: frozenset[Scope] = frozenset()) -> WhoCalls:
+    """Return the caller where there are no keys: the local user, who started this process; with these scopes too."""
+    found = local_caller(operator=settings.allow_operator)
+    caller = replace(found, scopes=found.scopes | grants)
     return lambda: caller
 
 
@@ -149,7 +150,7 @@ def refuse_exposure(settings: Settings, host: str, keys: AccessKeys) -> None:
     if settings.auth == "keys" and not keys.any_active():
         raise InvalidArgument(
             "Callers over HTTP need an API key, and there is none that opens anything.",
-            "Make one with `dcf keys create`, or serve this machine only, to anybody on it, with --auth off.",
+            "Make one with `dcf keys add`, or serve this machine only, to anybody on it, with --auth off.",
         )
 
 
@@ -157,7 +158,7 @@ def _refuse_others(settings: Settings, host: str) -> None:
     if settings.auth == "off":
         raise InvalidArgument(
             f"Without API keys (DCF_AUTH=off) only loopback is served, and {host} is not loopback.",
-            "Leave DCF_AUTH unset and make keys with `dcf keys create`, or listen on 127.0.0.1.",
+            "Leave DCF_AUTH unset and make keys with `dcf keys add`, or listen on 127.0.0.1.",
         )
     if not settings.names_hosts or not settings.mcp_enable_dns_rebinding_protection:
         raise InvalidArgument(

@@ -6,10 +6,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
 
-from dcf.application.application import Application
 from dcf.core.access.model import NOBODY, Caller, Scope
 from dcf.errors import Forbidden
+
+if TYPE_CHECKING:
+    from dcf.application.application import Application
 
 _CALLER: ContextVar[Caller] = ContextVar("dcf_caller", default=NOBODY)
 
@@ -17,6 +20,12 @@ _CALLER: ContextVar[Caller] = ContextVar("dcf_caller", default=NOBODY)
 def current_caller() -> Caller:
     """Return the caller of the current call."""
     return _CALLER.get()
+
+
+def calling_key() -> str | None:
+    """Return what names a key that is bound to an agent; None for other callers, who may be several processes."""
+    caller = current_caller()
+    return None if caller.agent_id is None else caller.name
 
 
 @contextmanager
@@ -41,7 +50,7 @@ def require(scope: Scope, what: str) -> None:
 
 def scope_hint(scope: Scope) -> str:
     """Return how to get a key with a scope."""
-    return f"Use a key with the scope '{scope}'; an operator makes it: `dcf keys create --scope {scope} --agent-id ID`."
+    return f"Use a key with the scope '{scope}'; an operator makes it: `dcf keys add --scope {scope} --agent-id ID`."
 
 
 def groups_of_answerer(group: str | None) -> frozenset[str]:
@@ -55,22 +64,22 @@ def groups_of_answerer(group: str | None) -> frozenset[str]:
     if group is not None and group not in caller.groups:
         raise Forbidden(
             f"The key of '{caller.agent_id}' does not answer for the group '{group}'.",
-            "An operator makes a key that does: `dcf keys create --scope answer --agent-id ID --group NAME`.",
+            "An operator makes a key that does: `dcf keys add --scope answer --agent-id ID --group NAME`.",
         )
     return caller.groups
 
 
-def require_planner(app: Application, workflow_id: str) -> None:
+def require_planner(app: "Application", workflow_id: str) -> None:
     """Raise Forbidden unless the caller may plan the run: a key bound to an agent needs to be its planner's."""
     agent_id = bound_to()
     if agent_id is not None and app.runs.read(workflow_id).planner_agent_id != agent_id:
         raise Forbidden(
             f"Run '{workflow_id}' has another planner than '{agent_id}', which this key is bound to.",
-            "Use the key of the run's planner (planner_agent_id in meta), or one with the scope 'operate'.",
+            "Use the key of the run's planner (`planner_agent_id` in meta), or one with the scope 'operate'.",
         )
 
 
-def require_part(app: Application, workflow_id: str, state: str) -> None:
+def require_part(app: "Application", workflow_id: str, state: str) -> None:
     """Raise Forbidden for a key bound to an agent that may not take the state and is not the run's planner."""
     agent_id = bound_to()
     if agent_id is None:

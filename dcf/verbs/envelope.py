@@ -76,10 +76,11 @@ async def call(
 
     With a `watch`, a tool that waits is broken off when the caller's key is revoked.
     """
+    sent = spec.in_present_names(arguments)
     if surroundings.is_watched:
-        with surroundings.call(arguments):
-            return await _counted(spec, application, arguments, caller, meter, watch)
-    return await _counted(spec, application, arguments, caller, meter, watch)
+        with surroundings.call(sent):
+            return await _counted(spec, application, sent, caller, meter, watch)
+    return await _counted(spec, application, sent, caller, meter, watch)
 
 
 async def _counted(
@@ -130,17 +131,18 @@ async def _called(
 
 def call_here(spec: ToolSpec, application: Application, arguments: Mapping[str, Json], caller: Caller) -> Reply:
     """Run a tool that does not wait, in this thread, for a caller without limits; answers as `call` does."""
+    sent = spec.in_present_names(arguments)
     try:
         _authorize(spec, caller)
-        checked = _admitted(spec, application, check_at_once(spec, arguments), caller)
+        checked = _admitted(spec, application, check_at_once(spec, sent), caller)
         with calling(caller), authored_by(caller.name, caller.account):
             answer = guided(spec, checked, caller, _run_at_once(spec, application, checked))
         return _within(spec, application, Reply(payload=answer.payload()))
     except Exception as error:  # noqa: BLE001 - every failure becomes an answer
-        note = _refusal_note(spec, application, error, arguments, caller)
+        note = _refusal_note(spec, application, error, sent, caller)
         if note is not None:
             note()
-        return _broken(spec, application, error, arguments, caller)
+        return _broken(spec, application, error, sent, caller)
 
 
 def waits(spec: ToolSpec) -> bool:
@@ -229,7 +231,9 @@ def _speaking(spec: ToolSpec, caller: Caller, checked: Arguments) -> Arguments:
     if caller.agent_id is None or spec.acts_as is None:
         return checked
     said = getattr(checked, spec.acts_as)
-    if said not in {None, caller.agent_id}:
+    if said == caller.agent_id:
+        return checked
+    if said is not None:
         raise Forbidden(
             f"This key is bound to agent '{caller.agent_id}' and may not act as another.",
             f"Pass {spec.acts_as} '{caller.agent_id}', or use the key of the agent that you mean.",

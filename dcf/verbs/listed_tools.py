@@ -1,7 +1,7 @@
 """The profiles: which tools a caller is shown. Scopes, not profiles, decide what a caller may do.
 
 A model reads every tool that it is shown, so a worker is not shown a planner's tools: a tool that is not on its list
-can be called. Each tool declares its own profiles.
+can be called. Each verb and each merged tool declares its own profiles; what a merged tool stands for is on no list.
 """
 
 from collections.abc import Mapping
@@ -9,10 +9,16 @@ from functools import cache
 from typing import Final, get_args
 
 from dcf.core.access.model import Caller, Scope
-from dcf.verbs.registry import TOOLS, Profile
+from dcf.verbs.description.table import TABLE
+from dcf.verbs.merged.merges import MERGES
+from dcf.verbs.merged.naming import RETIRED
+from dcf.verbs.registry import Profile
 
 ALL: Final = "all"
-"""The profile with every tool."""
+"""The profile with every tool that is on a list."""
+
+_ASSISTANT: Final = "assistant"
+"""The profile of the local user, whose one model plans and works: what workers and planners see, and some more."""
 
 AUTO: Final = "auto"
 """The setting that leaves the profile to the request and to the caller's scopes."""
@@ -30,29 +36,29 @@ _SUGGESTED: Final[Mapping[Scope, str]] = {
 """Which profile a scope suggests; of several the first."""
 
 
-def listed_for(caller: Caller, profile: str, wanted: str | None = None) -> frozenset[str] | None:
-    """Return the names of the tools that this caller is shown, None for all that it may call.
+def listed_for(caller: Caller, profile: str, wanted: str | None = None) -> frozenset[str]:
+    """Return the names of the tools that this caller is shown, of those that it may call.
 
     Without a profile of the server the one counts that the request wants, if it exists, then the caller's scopes: who
-    may answer too is shown a person's tools beside. A key that may only read is shown what an operator reads, the local
-    user everything.
+    may answer too is shown a person's tools beside. A key that may only read is shown what an operator reads.
     """
     if profile != AUTO:
         return profiles()[profile]
     if wanted is not None and wanted in profiles():
         return profiles()[wanted]
     if caller.local:
-        return None
+        return profiles()[_ASSISTANT]
     shown = profiles()[next((name for scope, name in _SUGGESTED.items() if scope in caller.scopes), "operator")]
-    asked_too = profiles()["person"] if Scope.ANSWER in caller.scopes else None
-    return shown if shown is None or asked_too is None else shown | asked_too
+    return shown | profiles()["person"] if Scope.ANSWER in caller.scopes else shown
 
 
 @cache
-def profiles() -> Mapping[str, frozenset[str] | None]:
-    """Return the names of the tools in each profile; None means all tools."""
+def profiles() -> Mapping[str, frozenset[str]]:
+    """Return the names of the tools in each profile."""
+    lists = {name: row.lists for name, row in TABLE.items() if name not in RETIRED and not row.for_programs}
+    lists |= {merge.name: merge.lists for merge in MERGES}
     named = {
-        profile: frozenset(name for name, spec in TOOLS.items() if profile in spec.profiles)
-        for profile in get_args(Profile)
+        profile: frozenset(name for name, shown in lists.items() if profile in shown) for profile in get_args(Profile)
     }
-    return {**named, ALL: None}
+    named[_ASSISTANT] |= named["worker"] | named["planner"]
+    return {**named, ALL: frozenset(lists)}

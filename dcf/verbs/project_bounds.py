@@ -7,11 +7,15 @@ changes, so that a run which was looked up stays where it is; whoever creates a 
 is refused where the run is written (`core/lifecycle/creation.py`). A caller without a project costs no command.
 """
 
-from dcf.application.application import Application
+from typing import TYPE_CHECKING
+
 from dcf.core.access.model import Caller
 from dcf.errors import AgentUnknown, Forbidden, UnknownRun
 from dcf.verbs.registry import Arguments, ToolSpec
 from dcf.workforce.crew.names import runs_of
+
+if TYPE_CHECKING:
+    from dcf.application.application import Application
 
 _FIELD = "project"
 
@@ -30,12 +34,12 @@ def in_own_project(spec: ToolSpec, caller: Caller, checked: Arguments) -> Argume
     if not spec.of_no_run and not any(spec.runs_named(checked)):
         raise Forbidden(
             f"{spec.name} spans projects, and this key is bound to project '{caller.project}'.",
-            "Name a run of the project, or use a key that is not bound: `dcf keys create` without --project.",
+            "Name a run of the project, or use a key that is not bound: `dcf keys add` without --project.",
         )
     return checked
 
 
-def refuse_other_projects(spec: ToolSpec, app: Application, caller: Caller, checked: Arguments) -> None:
+def refuse_other_projects(spec: ToolSpec, app: "Application", caller: Caller, checked: Arguments) -> None:
     """Raise UnknownRun if the call names a run that is not of the caller's project; reads if the caller has one."""
     if caller.project is None:
         return
@@ -44,13 +48,13 @@ def refuse_other_projects(spec: ToolSpec, app: Application, caller: Caller, chec
             raise UnknownRun(run)
 
 
-def sees_agent(app: Application, caller: Caller, tags: tuple[str, ...]) -> bool:
+def sees_agent(app: "Application", caller: Caller, tags: tuple[str, ...]) -> bool:
     """Return False for an agent, by its tags, that was made for runs of other projects than the caller's."""
     runs = () if caller.project is None else runs_of(tags)
     return not runs or any(app.projects.of_run(run) == caller.project for run in runs)
 
 
-def refuse_other_agents(app: Application, caller: Caller, agent_id: str) -> None:
+def refuse_other_agents(app: "Application", caller: Caller, agent_id: str) -> None:
     """Raise AgentUnknown for an agent that the caller does not see; one that has no record is a mere name."""
     if caller.project is None or caller.agent_id == agent_id:
         return

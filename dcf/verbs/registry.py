@@ -4,28 +4,32 @@ A tool's arguments are a frozen pydantic model that refuses unknown names. A lan
 choose the tool, and its field descriptions to fill them in. A required argument has an example, which hints and the
 reference show, but not the schema, which every caller reads.
 
-Everything about a tool is declared at the tool. Lists of tools, in documents and tests too, are generated from this
+The tools of verbs are made by `derived_tools`. Lists of tools, in documents and tests too, are generated from this
 registry.
 """
 
 import threading
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.errors import InvalidArgument
 from dcf.values.identifiers import check_state
 from dcf.values.json_text import Json, parse
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
+from dcf.verbs.answers.as_record import AsRecord
+from dcf.verbs.description.table import TABLE
+from dcf.verbs.records.next_step import NextStep
 from dcf.verbs.unlisted import UNLISTED
 
-ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
-STATE_PATTERN = r"^[^\x00-\x1f\x7f]+$"
+if TYPE_CHECKING:
+    from dcf.application.application import Application
+
 ID_RULE = "1 to 64 letters, digits, '_', '.' or '-', beginning with a letter or digit"
 
 Toolset = Literal[
@@ -49,39 +53,10 @@ Toolset = Literal[
 ]
 """The subjects of tools, in the order in which clients see them."""
 
-Profile = Literal["worker", "planner", "member", "operator", "person"]
+Profile = Literal["worker", "planner", "member", "operator", "person", "assistant"]
 """The callers that tools are offered to."""
 
-WorkflowId = Annotated[str, Field(pattern=ID_PATTERN, description="Id of the run.", examples=["order-42"])]
-AgentId = Annotated[str, Field(pattern=ID_PATTERN, description="Your agent id.", examples=["pricing-1"])]
-ProjectId = Annotated[str, Field(pattern=ID_PATTERN, description="Id of the project.", examples=["shop"])]
-OtherAgentId = Annotated[str, Field(pattern=ID_PATTERN, description="Id of the agent.", examples=["pricing-1"])]
-StateName = Annotated[
-    str,
-    Field(
-        pattern=STATE_PATTERN,
-        min_length=1,
-        max_length=400,
-        description="Name of the state.",
-        examples=["CalculatePricing"],
-    ),
-]
-LeaseToken = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=200,
-        description="The lease's token; keep it secret.",
-        examples=["the token in the answer of acquire_state_lease"],
-    ),
-]
-Ttl = Annotated[int, Field(ge=1, le=86_400, description="Seconds of the lease.")]
-WholeInput = Annotated[
-    bool, Field(description="Never leave out a long input; for programs.", json_schema_extra=UNLISTED)
-]
 ONLY_CONFIGURED = "Leave out: the server knows its {}; any other path is refused."
-JsonObject: TypeAlias = str | dict[str, Any]
-JsonArray: TypeAlias = str | list[Any]
 
 
 class Arguments(BaseModel):
@@ -101,8 +76,8 @@ class Answer(BaseModel):
     """Base of every tool's answer: the seed's pattern B, with a stable code and what to do next.
 
     `code` is `ok`, or says why not; then `error` begins with it and `status` is null. `next` are the calls to make
-    now, in order (`workforce/steps.py`): ready to be sent, but for what stands in angle brackets. Some answers
-    have `problems`: all that is wrong with what was sent.
+    now, in order (`workforce/steps.py`): ready to be sent, but for what stands in angle brackets. `problems` are all
+    that is wrong with what was sent, where that can be several things.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -112,29 +87,38 @@ class Answer(BaseModel):
     code: str = "ok"
     hint: str | None = None
     retry_after_s: float | None = None
-    next: list[dict[str, Any]] | None = None
+    next: list[Annotated[dict[str, Any], AsRecord(NextStep)]] | None = None
+    problems: list[dict[str, str | int | None]] | None = None
 
     only_when_set: ClassVar[tuple[str, ...]] = ()
     """Further fields that are left out where they are null."""
+    of_some: ClassVar[frozenset[str]] = frozenset()
+    """Fields that only some answers have: a merged tool answers as the verb that a call means."""
 
     def payload(self) -> dict[str, Json]:
         """Return the answer as JSON: the seed contract's fields always, dcf's own additions only when they are set."""
         found = self.model_dump(mode="json")
-        for name in (*_ONLY_WHEN_SET, *self.only_when_set):
+        for name in self.may_be_left_out():
             if found[name] is None:
                 del found[name]
         return found
 
+    @classmethod
+    def may_be_left_out(cls) -> tuple[str, ...]:
+        """Return the fields that an answer does not have where they are null."""
+        return (*_ONLY_WHEN_SET, *cls.only_when_set)
 
-_ONLY_WHEN_SET = ("hint", "retry_after_s", "next")
+
+_ONLY_WHEN_SET = ("hint", "retry_after_s", "next", "problems")
 
 
-AnyArguments = TypeVar("AnyArguments", bound=Arguments)
 AnyAnswer = TypeVar("AnyAnswer", bound=Answer)
-ToolFunction: TypeAlias = Callable[[Application, AnyArguments], AnyAnswer | Awaitable[AnyAnswer]]
 
 
 _building: Final = threading.Lock()
+
+Models: TypeAlias = tuple[type[Arguments], type[Answer]]
+"""The models of a tool's arguments and of its answer."""
 
 RunsNamed: TypeAlias = Callable[[Any], Iterable[str]]
 """Finds the runs that arguments name."""
@@ -150,26 +134,35 @@ def run_named(arguments: Arguments) -> Iterable[str]:
 class ToolSpec:
     """One tool. Its hints are MCP's: whether it is read-only, destructive, or idempotent.
 
+    `description` is its purpose; the first sentence says when to use it. `models` returns always the same two models.
     It is offered with its `toolset` and to callers of its `profiles`; a caller needs its `scope` to call it.
     `acts_as` is the argument with the id of the calling agent. For a tool that changes something outside runs,
     `audit` lists the fields of its arguments and answer that name what it changed. `runs_named` finds the runs that
     must be there for a call, and `of_no_run` means that none need be named: `project_bounds` asks for both.
+    `codes` are those of its refusals, besides the codes that any tool may answer.
+    A tool that stands for several verbs has `resolve`: it returns the verb that a call means, and its arguments, or
+    raises InvalidArgument. One `for_programs` is on no list. `renamed` has arguments by the names that they had, with
+    those that they have.
     """
 
     name: str
+    description: str
     toolset: Toolset
     scope: Scope
     profiles: frozenset[Profile]
     acts_as: str | None
-    arguments: type[Arguments]
-    answer: type[Answer]
-    run: Callable[[Application, Any], Answer | Awaitable[Answer]]
+    models: Callable[[], Models]
+    run: Callable[["Application", Any], Answer | Awaitable[Answer]]
     read_only: bool
     destructive: bool
     idempotent: bool
     audit: tuple[str, ...]
     runs_named: RunsNamed = run_named
     of_no_run: bool = False
+    codes: tuple[str, ...] = ()
+    for_programs: bool = False
+    resolve: "Resolve | None" = None
+    renamed: tuple[tuple[str, str], ...] = ()
 
     def build(self) -> None:
         """Build the models, where they are not: all at the start would take 0.1 s. Call it before either is used.
@@ -181,10 +174,26 @@ class ToolSpec:
                 self.arguments.model_rebuild()
                 self.answer.model_rebuild()
 
+    def in_present_names(self, arguments: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return the arguments of a call under the names that they have now; what is sent under both counts as now."""
+        now = dict(self.renamed)
+        if now.keys().isdisjoint(arguments):
+            return arguments
+        former = {now[name]: value for name, value in arguments.items() if name in now}
+        return former | {name: value for name, value in arguments.items() if name not in now}
+
     @property
-    def description(self) -> str:
-        """The tool's purpose; the first sentence says when to use it."""
-        return " ".join((self.arguments.__doc__ or "").split())
+    def arguments(self) -> type[Arguments]:
+        """The model of its arguments."""
+        return self.models()[0]
+
+    @property
+    def answer(self) -> type[Answer]:
+        """The model of its answer."""
+        return self.models()[1]
+
+
+Resolve: TypeAlias = Callable[[Mapping[str, Json]], tuple[ToolSpec, dict[str, Json]]]
 
 
 class Tools(Mapping[str, ToolSpec]):
@@ -201,6 +210,11 @@ class Tools(Mapping[str, ToolSpec]):
     def add(self, spec: ToolSpec) -> None:
         """Take in a tool that a module defines."""
         self._specs[spec.name] = spec
+
+    def alone(self, name: str) -> ToolSpec:
+        """Return a tool, importing no module but its own: for a process that calls one or two."""
+        import_module(TABLE[name].module)  # nosemgrep: nothing-of-a-caller-is-executed - only modules of the table
+        return self._specs[name]
 
     def complete(self, modules: Iterable[str]) -> None:
         """Answer requests from now on, if each of the modules has defined tools and no other module has."""
@@ -240,55 +254,14 @@ _AGENT_ARGUMENTS = ("owner_agent_id", "planner_agent_id", "agent_id")
 """Arguments that name the calling agent, unless a tool is about other agents."""
 
 
-def tool(
-    *,
-    toolset: Toolset,
-    scope: Scope,
-    profiles: tuple[Profile, ...] = (),
-    arguments: type[AnyArguments],
-    answer: type[AnyAnswer],
-    read_only: bool = False,
-    destructive: bool = False,
-    idempotent: bool = True,
-    about_others: bool = False,
-    audit: tuple[str, ...] = (),
-    runs_named: RunsNamed = run_named,
-    of_no_run: bool = False,
-) -> Callable[[ToolFunction[AnyArguments, AnyAnswer]], ToolFunction[AnyArguments, AnyAnswer]]:
-    """Register the function as the tool of its own name.
-
-    A tool with an agent's id among its arguments takes it for the caller: it must be the agent that the caller's
-    key is bound to. A tool `about_others` checks by itself which agents it may be called about. The run that a tool
-    names is its `workflow_id`, unless `runs_named` finds others; a tool `of_no_run` may be called without one by a key
-    that is bound to a project.
-    """
-
-    def register(function: ToolFunction[AnyArguments, AnyAnswer]) -> ToolFunction[AnyArguments, AnyAnswer]:
-        name = function.__name__
-        spec = ToolSpec(
-            name=name,
-            toolset=toolset,
-            scope=Scope(scope),
-            profiles=frozenset(profiles),
-            acts_as=None if about_others else _speaker(arguments),
-            arguments=arguments,
-            answer=answer,
-            run=function,
-            read_only=read_only,
-            destructive=destructive,
-            idempotent=idempotent,
-            audit=audit,
-            runs_named=runs_named,
-            of_no_run=of_no_run,
-        )
-        TOOLS.add(spec)
-        return function
-
-    return register
+def described_by(arguments: type[Arguments]) -> str:
+    """Return the purpose of a tool, which its arguments have as their docstring, in one paragraph."""
+    return " ".join((arguments.__doc__ or "").split())
 
 
-def _speaker(arguments: type[Arguments]) -> str | None:
-    return next((name for name in _AGENT_ARGUMENTS if name in arguments.model_fields), None)
+def agent_argument(arguments: Collection[str]) -> str | None:
+    """Return the name of the argument with the id of the calling agent, if there is one."""
+    return next((name for name in _AGENT_ARGUMENTS if name in arguments), None)
 
 
 def no_run(_: Arguments) -> Iterable[str]:

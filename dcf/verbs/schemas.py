@@ -10,8 +10,9 @@ from functools import cache
 from typing import Final, TypeAlias
 
 from dcf.values.json_text import Json
+from dcf.verbs.merged.naming import in_tools
 from dcf.verbs.registry import ToolSpec
-from dcf.verbs.unlisted import KEYWORD
+from dcf.verbs.unlisted import KEYWORD, PLAIN_KEYWORD
 
 Keywords: TypeAlias = AbstractSet[tuple[str, type]]
 """Keywords of JSON Schema, with the type of what they say, since an argument may be named like one of them."""
@@ -23,35 +24,20 @@ _LEFT_OUT: Final[Keywords] = frozenset(
 )
 """Keywords that tell a model nothing, and examples, which hints show."""
 
-_CHECKED: Final[Keywords] = frozenset({("pattern", str), ("minLength", int)})
+_BOUNDS: Final = (("minimum", int), ("maximum", int), ("minimum", float), ("maximum", float))
+_CHECKED: Final[Keywords] = frozenset({("pattern", str), ("minLength", int), ("maxItems", int), *_BOUNDS})
 """Keywords of what is checked in any case, and told in words where it is not so; they are a tenth of a list."""
 
 _WORTH_TELLING: Final = 1000
 """Lengths from here on are of texts that a model writes; shorter ones are of names."""
 
+_BESIDE_A_NAME: Final = ("description", "maxLength")
+"""What a plain argument does without: its name says the one, and a refusal the other."""
+
+_EMPTY: Final[tuple[Json, ...]] = (False, "", [], {})
+"""What an argument is that a caller leaves out who does not know of it."""
+
 _NULL: Final[Mapping[str, Json]] = {"type": "null"}
-
-
-def answer_of(spec: ToolSpec) -> dict[str, Json]:
-    """Return the schema of the answer: names and types only. It is on no list, which would be half as long again."""
-    spec.build()
-    found: dict[str, Json] = _without(_LEFT_OUT, spec.answer.model_json_schema())
-    words: dict[str, Json] = found.get("$defs", {})
-    assert all("enum" in part for part in words.values()), "answers are flat"
-    properties = {name: _bare(part, words) for name, part in found["properties"].items()}
-    return {"type": "object", "properties": properties}
-
-
-def _bare(part: dict[str, Json], words: Mapping[str, Json]) -> dict[str, Json]:
-    """Leave out defaults, descriptions and enums, and write a nullable type as one list of types."""
-    if "$ref" in part:
-        part = words[part["$ref"].rpartition("/")[2]]
-    kept = {name: value for name, value in part.items() if name not in {"default", "description", "enum"}}
-    kinds = [_bare(kind, words) for kind in kept.get("anyOf", ())]
-    plain = [kind["type"] for kind in kinds if kind.keys() == {"type"}]
-    if kinds:
-        return {"type": plain} if len(plain) == len(kinds) else {**kept, "anyOf": kinds}
-    return kept
 
 
 @cache
@@ -61,14 +47,40 @@ def listed_of(spec: ToolSpec) -> dict[str, Json]:
     An argument that may be null may as well be left out, so only its other type is shown.
     """
     found = _without(_CHECKED, parameters_of(spec))
-    shown = {name: _present(part) for name, part in found["properties"].items() if KEYWORD not in part}
-    return {**found, "properties": {name: _plain(part) for name, part in shown.items()}}
+    words = found.pop("$defs", {})
+    anchored = {name: part for name, part in words.items() if "$anchor" in part}  # others may mean it by its anchor
+    found |= {"$defs": anchored} if anchored else {}
+    whole = _inlined(found, {name: part for name, part in words.items() if name not in anchored})
+    shown = {name: _short(_present(part)) for name, part in whole["properties"].items() if KEYWORD not in part}
+    return {**whole, "properties": shown}
 
 
-def _plain(part: dict[str, Json]) -> dict[str, Json]:
-    """Say nothing of the elements of an array that may be anything, nor how long a name may be."""
+def _inlined(node: Json, words: Mapping[str, Json]) -> Json:
+    """Put what is referred to in the place of each reference; nothing refers to itself."""
+    if isinstance(node, list):
+        return [_inlined(part, words) for part in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" not in node or node["$ref"].rpartition("/")[2] not in words:
+        return {name: _inlined(part, words) for name, part in node.items()}
+    kind = _inlined(words[node["$ref"].rpartition("/")[2]], words)
+    parts = {name: _present(part) for name, part in kind["properties"].items()}
+    return {**{name: part for name, part in kind.items() if name != "description"}, "properties": parts}
+
+
+def _short(part: dict[str, Json]) -> dict[str, Json]:
+    """Say nothing of the elements of an array that may be anything, nor what a name or what is left out says."""
     found = part if part.get("items", {}).get("type") != list(_TYPES) else {**part, "items": {}}
-    return {name: value for name, value in found.items() if name != "maxLength" or value >= _WORTH_TELLING}
+    said = {name: value for name, value in found.items() if not _goes_without_saying(name, value)}
+    if said.pop(PLAIN_KEYWORD, False):
+        return {name: value for name, value in said.items() if name not in _BESIDE_A_NAME}
+    return {**said, "description": in_tools(said["description"])} if "description" in said else said
+
+
+def _goes_without_saying(keyword: str, value: Json) -> bool:
+    if keyword == "maxLength":
+        return bool(value < _WORTH_TELLING)
+    return keyword == "default" and value in _EMPTY
 
 
 def _present(part: dict[str, Json]) -> dict[str, Json]:

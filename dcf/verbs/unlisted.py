@@ -14,6 +14,11 @@ KEYWORD: Final = "unlisted"
 UNLISTED: Final[JsonDict] = {KEYWORD: True}
 """For the `json_schema_extra` of a field."""
 
+PLAIN_KEYWORD: Final = "plain"
+
+PLAIN: Final[JsonDict] = {PLAIN_KEYWORD: True}
+"""For an argument whose name says everything: where it may be left out, lists do without its description."""
+
 
 def is_listed(field: FieldInfo) -> bool:
     """Return True for an argument that lists of tools have."""

@@ -17,7 +17,10 @@ from dcf.values.json_text import Json, dump, load, parse
 from dcf.values.records import record
 from dcf.verbs.envelope import Reply, call
 from dcf.verbs.registry import TOOLS
-from dcf.web.action_table import ACTIONS, Action, Given
+from dcf.verbs.wording.languages import Labels
+from dcf.verbs.wording.sentences import message_worded, worded
+from dcf.web.action import Action, Given
+from dcf.web.action_table import ACTIONS
 from dcf.web.admission import SEE_OTHER, form_of, visit_of
 from dcf.web.answers import error_page, page_of
 from dcf.web.forms import WrongForm, new_request_id, own_path
@@ -190,13 +193,13 @@ async def _applied(
 
     if wish.action.is_repeatable:
         reply = await calling()
-        return _outcome(wish.action, reply), reply.payload
+        return _outcome(wish, reply), reply.payload
     clicks, click = visit.application.web_sessions, f"{visit.caller.name} {wish.tool} {request_id}"
     before = await anyio.to_thread.run_sync(clicks.clicked_before, click)
     if before is not None:
         return _remembered(before), {}
     reply = await calling()
-    outcome = _outcome(wish.action, reply)
+    outcome = _outcome(wish, reply)
     told = dump([outcome.done, outcome.message, outcome.hint])
     await anyio.to_thread.run_sync(clicks.remember, click, told)
     return outcome, reply.payload
@@ -209,19 +212,17 @@ def _remembered(before: str) -> ActionOutcome:
     return ActionOutcome(done=done, message=message, hint=hint)
 
 
-def _outcome(action: Action, reply: Reply) -> ActionOutcome:
+def _outcome(wish: ActionWish, reply: Reply) -> ActionOutcome:
     payload: Mapping[str, Any] = reply.payload
+    title = wish.action.title
     if reply.broken or payload["code"] != "ok":
-        said = str(payload["error"]).removeprefix(f"{payload['code']}: ")
-        problems = [str(one.get("message", "")) for one in payload.get("problems") or ()][:_MOST_PROBLEMS]
-        return ActionOutcome(done=False, message=f"{action.title}: {said}", hint=" ".join((*problems, _hint(payload))))
-    said = str(payload.get("status") or "done").replace("_", " ")
+        said = message_worded(str(payload["error"]).removeprefix(f"{payload['code']}: "), Labels(), wish.tool)
+        problems = [str(problem.get("message", "")) for problem in payload.get("problems") or ()][:_MOST_PROBLEMS]
+        hint = worded(str(payload.get("hint") or ""), Labels(), wish.tool, wish.form)
+        return ActionOutcome(done=False, message=f"{title}: {said}", hint=" ".join((*problems, hint)))
+    said = worded(str(payload.get("status") or "done"), Labels(), wish.tool, wish.form).replace("_", " ")
     before = " (it was done before; nothing was done twice)" if payload.get("repeated") else ""
-    return ActionOutcome(done=True, message=f"{action.title}: {said}{before}")
-
-
-def _hint(payload: Mapping[str, Any]) -> str:
-    return str(payload.get("hint") or "")
+    return ActionOutcome(done=True, message=f"{title}: {said}{before}")
 
 
 def _further(wish: ActionWish, outcome: ActionOutcome, payload: Mapping[str, Any]) -> str:

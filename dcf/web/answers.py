@@ -69,10 +69,8 @@ async def answered(made: Awaitable[Found]) -> Found | Response:
         )
     except DcfError as error:
         status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
-        # The hints of these two name calls of tools; a reader of the page has its links.
-        hint = "The list of runs names those that there are." if isinstance(error, NotFound) else error.hint
         wait_s = error.retry_after_s if isinstance(error, RateLimited) else 1
-        return error_page(error.message, hint, status, wait_s)
+        return error_page(error.message, error.hint, status, wait_s)
 
 
 def error_page(message: str, hint: str, status: int, wait_s: float = 1) -> Response:

@@ -4,6 +4,7 @@ Escaping is on for every template, and a name that a template has and its page d
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -12,6 +13,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from dcf.core.leasing.blockers import listed_word
 from dcf.data import PACKAGE
 from dcf.values.json_text import Json
+from dcf.verbs.wording.languages import Commands, Labels
+from dcf.verbs.wording.sentences import Call, worded
 from dcf.web.action_table import ACTIONS
 from dcf.web.visit import current_visit
 from dcf.workflows.drawing.statuses import MARKS
@@ -95,6 +98,16 @@ def _paragraphs(text: Json) -> str:
     return "\n".join(printable(line, _LONGEST) for line in str(text)[:_LONGEST].split("\n"))
 
 
+def _in_labels(text: Json) -> str:
+    """Return a sentence with the labels of buttons in place of verbs."""
+    return worded(str(text), Labels())
+
+
+def _command(call: Mapping[str, Json]) -> str | None:
+    """Return the call of a remedy as a command to type; None for what is no command."""
+    return Commands().command(Call(verb=call["tool"], arguments=call["arguments"]))
+
+
 def _moment(at: Json) -> str:
     """Return an instant to the second, as people read it."""
     return at[:19].replace("T", " ") if isinstance(at, str) else ""
@@ -117,6 +130,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    found.filters.update(in_labels=_in_labels, command=_command)
     found.filters.update(shown=_shown, document=_document, moment=_moment, status_class=_status_class, mark=_mark)
     found.filters.update(paragraphs=_paragraphs, listed_word=listed_word)
     found.filters.update(brief=_brief, excerpt=_excerpt, plain=_plain)

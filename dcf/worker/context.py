@@ -69,10 +69,12 @@ class TaskContext:
     filled in: a function that asks a model passes them on. `brief` is what else the server says of the work (skills,
     last_error, questions, gates, failed_criteria). `cancelled` is set once nobody waits for the result: the run is
     over, or the lease is lost.
+
+    `TaskContext()` belongs to no run. As the default of a parameter it lets a flow call the task without the context.
     """
 
-    workflow_id: str
-    state: str
+    workflow_id: str = ""
+    state: str = ""
     attempt: int = 1
     epoch: int = 0
     idempotency_key: str = ""
@@ -110,7 +112,7 @@ class TaskContext:
         self.check()
 
     def log(self, message: str, /, **fields: Json) -> None:
-        """Write a line into the history of the run (`dcf events`). It never fails the function.
+        """Write a line into the history of the run (`dcf runs events`). It never fails the function.
 
         At most 100 lines for each lease, of 2,000 characters and 4,096 bytes of fields; what is more is left out. In an
         async function it returns at once; the line is written before the result.

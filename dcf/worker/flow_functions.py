@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dcf.steps.plain_values import plain
 from dcf.worker.context import TaskContext
-from dcf.worker.failure import TaskFailed
 from dcf.worker.functions import TaskFunction
+from dcf.worker.state_functions import PlacedFunctions
 from dcf.worker.types import is_checked, reader_of, writer_of
 
 if TYPE_CHECKING:
@@ -20,37 +20,16 @@ _CONTEXT: Final = "context"
 
 
 def functions_of(compiled: "CompiledFlow") -> dict[str, TaskFunction]:
-    """Return the function of each state that calls one; it takes the state's input and a context."""
-    return functions_of_all([compiled])
+    """Return the function of each state of one flow that calls one; it takes the state's input and a context."""
+    return {state: called_by_state(task) for state, task in compiled.functions.items()}
 
 
-def functions_of_all(flows: "Iterable[CompiledFlow]") -> dict[str, TaskFunction]:
-    """Return the functions of flows by state.
-
-    States of two flows may have the same name: the answer to the lease then names the function.
-    """
-    tasks: dict[str, dict[str, Task[..., Any]]] = {}
+def functions_of_all(flows: "Iterable[CompiledFlow]") -> dict[str, PlacedFunctions]:
+    """Return what a worker of these flows has for each state: its functions, by the places that Resources name."""
+    placed: dict[str, dict[str, TaskFunction]] = {}
     for state, task in (pair for flow in flows for pair in flow.functions.items()):
-        tasks.setdefault(state, {})[task.place] = task
-    return {
-        state: _any_of({place: called_by_state(task) for place, task in meant.items()})
-        for state, meant in tasks.items()
-    }
-
-
-def _any_of(functions: Mapping[str, TaskFunction]) -> TaskFunction:
-    """Return the function of a state; of several the one that the state's Resource names."""
-    if len(functions) == 1:
-        return next(iter(functions.values()))
-
-    def call(state_input: Any, context: TaskContext) -> Any:
-        place = str(context.brief.get("resource"))
-        if place not in functions:
-            raise TaskFailed("DCF.NoFunction", f"This worker has no function {place}, only {', '.join(functions)}.")
-        function = functions[place]
-        return function(state_input, context)
-
-    return call
+        placed.setdefault(state, {})[task.place] = called_by_state(task)
+    return {state: PlacedFunctions(by_place) for state, by_place in placed.items()}
 
 
 @functools.lru_cache(maxsize=1024)
@@ -60,10 +39,11 @@ def called_by_state(task: "Task[..., Any]") -> TaskFunction:
         return task.function
     hints = typing.get_type_hints(task.function, include_extras=True)
     where = f"{task.function.__name__}()"
-    readers = {name: reader_of(hint, where) for name, hint in hints.items() if name != "return" and is_checked(hint)}
+    contexts = [name for name in inspect.signature(task.function).parameters if _is_context(name, hints)]
+    typed = {name: hint for name, hint in hints.items() if name not in {"return", *contexts}}
+    readers = {name: reader_of(hint, where) for name, hint in typed.items() if is_checked(hint)}
     returned = hints.get("return")
     write = writer_of(returned, where) if is_checked(returned) else plain
-    contexts = [name for name in inspect.signature(task.function).parameters if _is_context(name, hints)]
     arguments = functools.partial(_arguments, readers, contexts)
     call = _awaited if inspect.iscoroutinefunction(task.function) else _called
     return call(task.function, arguments, write)

@@ -49,17 +49,22 @@ class LeaseCalls:
         self._wait_s = wait_s
         self._token: str | None = None
 
-    def await_event(self, handled: str | None, states: Sequence[str] | None) -> dict[str, Json]:
+    def await_event(
+        self, handled: str | None, states: Sequence[str] | None, placed: Mapping[str, list[str]]
+    ) -> dict[str, Json]:
         """Wait for the next event, and acknowledge the one that was handled.
 
         What is ready of these states (None: of all) comes leased, as `work`; where they are none, or too many to
-        name them in every call, nothing does. The token is the same until an answer has come, so that a call whose
-        answer was lost finds its lease again.
+        name them in every call, nothing does. `placed` has the functions for states of these names: one that means
+        another function does not come leased either. The token is the same until an answer has come, so that a call
+        whose answer was lost finds its lease again.
         """
         self._token = self._token or _new_token()
         only: dict[str, Json] = {}
         if states is not None:
             only = {"lease_states": list(states)} if 0 < len(states) <= _MOST_NAMED else {"lease": False}
+        if placed and max(len(placed), *map(len, placed.values())) <= _MOST_NAMED:
+            only["lease_functions"] = {state: list[Json](places) for state, places in placed.items()}
         answer = self._tools.call(
             "await_workflow_event",
             agent_id=self.agent_id,
@@ -140,10 +145,11 @@ class LeaseCalls:
         given = {"choices_json": list(choices)} if choices else {}
         return self._tools.call("ask_question", **held, question=question, **given)
 
-    def release(self, work: Work) -> str | None:
-        """Give the lease back; return why nobody else will do the work, or None."""
+    def release(self, work: Work, reason: str | None = None) -> str | None:
+        """Give the lease back, with a reason for the history; return why nobody else will do the work, or None."""
+        more: dict[str, Json] = {} if reason is None else {"reason": reason}
         answer = self._tools.call(
-            "release_state_lease", workflow_id=work.workflow_id, state=work.state, lease_token=work.token
+            "release_state_lease", workflow_id=work.workflow_id, state=work.state, lease_token=work.token, **more
         )
         status = (answer.get("updated_state") or {}).get("status")
         return _refused(answer) if status in _STILL_TO_DO else f"the state is {status}"

@@ -5,9 +5,10 @@ A function that cannot be called with a state's input is refused as well, while 
 
 import sys
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, Final, ParamSpec, TypeVar, overload
 
 from dcf.errors import InvalidArgument
+from dcf.steps.suggestions import near
 from dcf.steps.vocabulary import Retries, Task, step_of
 from dcf.worker.functions import TaskFunction, check_shape
 
@@ -17,6 +18,8 @@ Result = TypeVar("Result")
 
 FUNCTIONS: dict[str, TaskFunction] = {}
 """The functions registered in this process, by state name."""
+
+_OPTIONS: Final = ("name", "retry", "timeout", "heartbeat", "callback")
 
 _PLACES: dict[str, str] = {}
 """The place in code where each function was registered, by state name."""
@@ -50,6 +53,9 @@ def task(state_or_function: Any = None, /, **options: Any) -> Any:
         caller = sys._getframe(1)  # noqa: SLF001 - documented, and the only way to tell two places from one that runs again
         place = f"{caller.f_code.co_filename}, line {caller.f_lineno}"
         return _registration(state_or_function, place)
+    unknown = next((name for name in options if name not in _OPTIONS), None)
+    if unknown is not None:
+        raise InvalidArgument(f"@task has no '{unknown}'.{near(unknown, _OPTIONS)}", f"It has {', '.join(_OPTIONS)}.")
     if state_or_function is None:
         return lambda function: step_of(function, **options)
     if not callable(state_or_function):

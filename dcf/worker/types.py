@@ -1,4 +1,4 @@
-"""Checks the input and the output of task functions that name dataclasses or pydantic models as their types.
+"""Checks the input and the output of task functions that name dataclasses, pydantic models, dates or enums as types.
 
 pydantic is imported when a function names such a type, not before. Messages name the place and the rule, never the
 value: they stand in the history of the run.
@@ -6,7 +6,11 @@ value: they stand in the history of the run.
 
 from collections.abc import Callable
 from dataclasses import is_dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
 from typing import Any, Final, get_args, get_origin
+from uuid import UUID
 
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json, dump
@@ -15,13 +19,18 @@ from dcf.worker.failure import TaskFailed
 INVALID_INPUT: Final = "DCF.InvalidInput"
 INVALID_OUTPUT: Final = "DCF.InvalidOutput"
 
+_TEXTS: Final = (date, time, timedelta, Decimal, UUID, Enum)
+"""Types whose values are text (or numbers) in JSON: a function gets the value itself, not its text."""
+
 _MOST_PROBLEMS: Final = 5
 
 
 def is_checked(annotation: Any) -> bool:
-    """Return True for a dataclass, a pydantic model, or a type made with one, such as a list of them."""
+    """Return True for a dataclass, a pydantic model, what JSON has as text, or a type made with one, such as a list."""
     for kind in (annotation, get_origin(annotation)):  # the origin of Page[int] is Page
         if isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "__pydantic_core_schema__")):
+            return True
+        if isinstance(kind, type) and issubclass(kind, _TEXTS):
             return True
     return any(is_checked(part) for part in get_args(annotation))
 

@@ -17,12 +17,13 @@ from dcf.jitter import JITTER
 from dcf.values.json_text import Json
 from dcf.worker.calls import Ended, TaskCall, Work
 from dcf.worker.concurrency import Hands
-from dcf.worker.functions import TaskFunction, TaskPlan, plan_of
+from dcf.worker.functions import TaskFunction, TaskPlan
 from dcf.worker.lease_calls import LeaseCalls, NotLeased, Results, ToolCaller, work_of
 from dcf.worker.observer import Witness
 from dcf.worker.registry import FUNCTIONS
 from dcf.worker.renewals import Renewals
-from dcf.worker.results import Result, mismatched
+from dcf.worker.results import Result, mismatched, sendable
+from dcf.worker.state_functions import StateFunction, StatePlans, plans_of
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,9 @@ _WAITED_FOR = (PASSING | {"quota_exceeded"}) - {"internal_error"}
 
 _MISMATCH = "output_invalid"
 """Code after which the failure of the function is sent in place of its output, which would not match again."""
+
+_LONGEST_REASON = 500
+_NO_FUNCTION = "this worker has no function for the state."
 
 _JUDGED = "review_running"
 """Code of a result that is kept: the gates of its state judge it, and an event comes if it is sent back."""
@@ -59,7 +63,7 @@ class Worker:
         self,
         tools: ToolCaller,
         agent_id: str,
-        functions: Mapping[str, TaskFunction] | None = None,
+        functions: Mapping[str, StateFunction] | None = None,
         *,
         otherwise: TaskFunction | None = None,
         concurrency: int = 1,
@@ -70,8 +74,8 @@ class Worker:
     ) -> None:
         self._leases = LeaseCalls(tools, agent_id, lease_ttl_s=lease_ttl_s, wait_s=wait_s)
         found = FUNCTIONS if functions is None else functions
-        self._plans = {state: plan_of(function, state) for state, function in found.items()}
-        self._otherwise = None if otherwise is None else plan_of(otherwise, "any state")
+        self._plans = {state: plans_of(function, state) for state, function in found.items()}
+        self._otherwise = None if otherwise is None else plans_of(otherwise, "any state")
         self._concurrency = concurrency
         self._pause_s = pause_s
         self._witness = witness
@@ -147,10 +151,11 @@ class Worker:
         """
         handled, reached = None, False
         served = () if not leases else None if self._otherwise else tuple(self._plans)
+        placed = {state: [*plans.by_place] for state, plans in self._plans.items() if plans.by_place}
         while not stop.is_set():
             before()
             try:
-                answer = self._leases.await_event(handled, served)
+                answer = self._leases.await_event(handled, served, placed)
             except DcfError as error:
                 if not reached or error.code not in PASSING:
                     raise
@@ -174,13 +179,15 @@ class Worker:
     def acquire(self, event: Mapping[str, Json], granted: Granted = None) -> Work | None:
         """Lease the state of an event, unless that was done; None if it is refused or there is no function for it."""
         if granted is not None:
-            return self._taken(work_of(granted))
-        workflow_id, state = str(event.get("workflow_id")), event.get("target_state")
+            return self._served(work_of(granted))
+        workflow_id, state = str(event.get("workflow_id")), str(event.get("target_state") or "")
         if event.get("type") in _STOPS:
             self._stop_work_on(workflow_id, event)
             return None
-        if not isinstance(state, str) or self._plan_of(state) is None:
-            log.warning("no function is registered for state %r; the event is dropped", state)
+        plans = self._plans_of(state)
+        refusal = _NO_FUNCTION if plans is None else plans.refusal_of_event(event)
+        if refusal is not None:
+            log.warning("the event of state %r is dropped: %s", state, refusal)
             return None
         self._is_asking = True
         try:
@@ -189,7 +196,7 @@ class Worker:
                 log.info("%s/%s: %s", workflow_id, state, work.why)
                 self._comes_again = work.is_over_limit
                 return None
-            return self._taken(work)
+            return self._served(work)
         finally:
             self._asked()
 
@@ -263,10 +270,10 @@ class Worker:
         for work, _ in results:
             self._free(work)
 
-    def give_back(self, work: Work) -> None:
-        """Release a lease. If the call fails, the lease expires, so a failure is only logged."""
+    def give_back(self, work: Work, reason: str | None = None) -> None:
+        """Release a lease, for a reason. If the call fails, the lease expires, so a failure is only logged."""
         try:
-            why = self._leases.release(work)
+            why = self._leases.release(work, reason)
         except DcfError as error:
             why = None
             log.warning("%s: the lease is not given back: %s", work.name, error.message)
@@ -274,11 +281,12 @@ class Worker:
             self._given_back[work.token] = work
         self._lost(work, why or "given back")
 
-    def _plan_of(self, state: str) -> TaskPlan | None:
+    def _plans_of(self, state: str) -> StatePlans | None:
         return self._plans.get(name_of(state), self._otherwise)
 
     def _planned(self, work: Work) -> TaskPlan:
-        plan = self._plan_of(work.state)
+        plans = self._plans_of(work.state)
+        plan = None if plans is None else plans.plan_for(work.brief.get("resource"))
         assert plan is not None, "a state without a function is not taken"
         return plan
 
@@ -363,10 +371,13 @@ class Worker:
         return None
 
     def _served(self, work: Work) -> Work | None:
-        """Take a state that was leased unasked; give it back if there is no function for it."""
-        if self._plan_of(work.state) is not None:
+        """Take a state that was leased; release it if there is no function for it, so that another worker can do it."""
+        plans = self._plans_of(work.state)
+        refusal = _NO_FUNCTION if plans is None else plans.refusal_of(work.brief.get("resource"))
+        if refusal is None:
             return self._taken(work)
-        self.give_back(work)
+        log.warning("%s is released: %s", work.name, refusal)
+        self.give_back(work, sendable(refusal, _LONGEST_REASON))
         return None
 
 

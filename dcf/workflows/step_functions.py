@@ -5,12 +5,13 @@ agent, a person, a signal or a callback sends a message with its task token to a
 `${signals}`). It waits until a caller ends it with that token.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from dcf.asl.jsonata.writing import literal
 from dcf.asl.resources import FOR_CALLBACK, FUNCTION, read_resource
 from dcf.core.definitions.forms import as_workflow, asl_of
-from dcf.errors import InvalidDefinition, Problem
 from dcf.values.json_text import Json
 
 _INVOKE: Final = "arn:aws:states:::lambda:invoke"
@@ -18,56 +19,109 @@ _SEND: Final = f"arn:aws:states:::sqs:sendMessage{FOR_CALLBACK}"
 _RESULT: Final = "$states.result"
 _TOKEN: Final = "{% $states.context.Task.Token %}"  # noqa: S105 - where the token is, no token
 _TOLERATED: Final = ("ToleratedFailureCount", "ToleratedFailurePercentage")
+_TOO_MANY: Final = "States.ExceedToleratedFailureThreshold"
 _OWN: Final = ("AgentBinding", "Instructions", "OutputSchema", "Errors", "Skills", "Gates", "Areas")
 """Fields of a Task that Step Functions does not know; a message has them, so that its receiver can do the work."""
 
 _QUEUES: Final = {"human": "people", "signal": "signals"}
+_OF_RUN: Final = {"$states.context.Execution.Input": "$run_input", "$states.context.Execution.Name": "$run_id"}
+"""Places where an item of a distributed Map finds its own execution, and the variables that have those of the run."""
+
+_TEXTS: Final = r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
+_BEGIN: Final = "take what the run has"
+"""The first state of an item of a distributed Map."""
 
 
 def for_step_functions(document: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the machine of a document for Step Functions; raise InvalidDefinition for what it cannot do."""
+    """Return the machine of a document for Step Functions."""
     workflow: Any = as_workflow(dict(document))
-    problems: list[Problem] = []
-    machine = _machine(asl_of(workflow), "", problems)
-    if problems:
-        raise InvalidDefinition(problems)
-    return machine
+    return _machine(asl_of(workflow), frozenset())
 
 
-def _machine(machine: Mapping[str, Any], path: str, problems: list[Problem]) -> dict[str, Any]:
-    states = {
-        name: _WRITERS.get(state.get("Type"), _same)(state, f"{path}/States/{_token(name)}", problems)
-        for name, state in machine["States"].items()
-    }
-    return {**machine, "States": states}
+def _machine(machine: Mapping[str, Any], outer: frozenset[str]) -> dict[str, Any]:
+    """Return a machine for Step Functions; `outer` are the variables of the machines around it."""
+    known = outer | set(_assigned(machine["States"]))
+    states = {name: _WRITERS.get(state.get("Type"), _same)(state, known) for name, state in machine["States"].items()}
+    return {**machine, "States": {name: _with_expression(state) for name, state in states.items()}}
 
 
-def _token(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
+def _with_expression(state: dict[str, Any]) -> dict[str, Any]:
+    """Write an Output that is no object as an expression, which every validator takes."""
+    output = state.get("Output", {})
+    if isinstance(output, dict | list) or (isinstance(output, str) and output.startswith("{%")):
+        return state
+    return {**state, "Output": f"{{% {literal(output)} %}}"}
 
 
-def _same(state: Mapping[str, Any], _: str, __: list[Problem]) -> dict[str, Any]:
+def _assigned(states: Mapping[str, Any]) -> Iterator[str]:
+    for state in states.values():
+        for holder in [state, *state.get("Choices", ()), *state.get("Catch", ())]:
+            yield from holder.get("Assign", ())
+
+
+def _same(state: Mapping[str, Any], _: frozenset[str]) -> dict[str, Any]:
     return dict(state)
 
 
-def _parallel(state: Mapping[str, Any], path: str, problems: list[Problem]) -> dict[str, Any]:
-    branches = [_machine(branch, f"{path}/Branches/{at}", problems) for at, branch in enumerate(state["Branches"])]
-    return {**state, "Branches": branches}
+def _parallel(state: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    return {**state, "Branches": [_machine(branch, known) for branch in state["Branches"]]}
 
 
-def _map(state: Mapping[str, Any], path: str, problems: list[Problem]) -> dict[str, Any]:
-    for name in _TOLERATED:
-        if name in state:
-            message = (
-                "Step Functions tolerates failures in a distributed Map only, which knows no variable of the flow."
-            )
-            hint = "Catch the failures inside the loop, with try and except."
-            problems.append(Problem(path=f"{path}/{name}", code="no_aws_equivalent", message=message, hint=hint))
-    processor = _machine(state["ItemProcessor"], f"{path}/ItemProcessor", problems)
-    return {**state, "ItemProcessor": {"ProcessorConfig": {"Mode": "INLINE"}, **processor}}
+def _map(state: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    processor = _machine(state["ItemProcessor"], known)
+    if not any(name in state for name in _TOLERATED):
+        return {**state, "ItemProcessor": {"ProcessorConfig": {"Mode": "INLINE"}, **processor}}
+    return _distributed({**state, "ItemProcessor": processor}, known)
 
 
-def _task(state: Mapping[str, Any], _: str, __: list[Problem]) -> dict[str, Any]:
+def _distributed(state: dict[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    """Return a Map that tolerates failures: each item is an execution of its own, which gets what it reads as input."""
+    names = {f"${name}": f"$run_{name}" for name in sorted(known)} | _OF_RUN
+    read: set[str] = set()
+    processor = _changed(state["ItemProcessor"], names, read)
+    if read:
+        item = state.get("ItemSelector", "{% $states.context.Map.Item.Value %}")
+        own = {names[place][1:]: place for place in names if place in read}
+        state["ItemSelector"] = {"item": item, "read": {name: f"{{% {place} %}}" for name, place in own.items()}}
+        begin = {"Type": "Pass", "Assign": {name: f"{{% $states.input.read.{name} %}}" for name in own}}
+        begin |= {"Output": "{% $states.input.item %}", "Next": processor["StartAt"]}
+        processor |= {"StartAt": _BEGIN, "States": {_BEGIN: begin, **processor["States"]}}
+    config = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
+    caught = {"Catch": [_catching_too_many(rule) for rule in state["Catch"]]} if "Catch" in state else {}
+    return {**state, **caught, "ItemProcessor": {"ProcessorConfig": config, **processor}}
+
+
+def _changed(value: Any, names: Mapping[str, str], found: set[str]) -> Any:
+    """Return a field with other names in its expressions, but for their texts; `found` gets the names that it has."""
+    if isinstance(value, dict):
+        return {name: _changed(part, names, found) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_changed(part, names, found) for part in value]
+    if not isinstance(value, str) or not value.startswith("{%"):
+        return value
+
+    def change(match: re.Match[str]) -> str:
+        if match[1] is None:
+            found.add(match[2])
+        return match[1] or names[match[2]]
+
+    return re.sub(rf"{_TEXTS}|({'|'.join(map(re.escape, names))})\b", change, value)
+
+
+def _catching_too_many(rule: Mapping[str, Any]) -> dict[str, Any]:
+    """Let a catcher also take the name under which a distributed Map fails, which is not the error of an item there."""
+    errors = rule["ErrorEquals"]
+    return {**rule, "ErrorEquals": errors if errors == ["States.ALL"] else [*errors, _TOO_MANY]}
+
+
+def _names() -> Iterator[str]:
+    name = "variables"
+    while True:
+        yield name
+        name += "_"
+
+
+def _task(state: Mapping[str, Any], _: frozenset[str]) -> dict[str, Any]:
     resource = str(state.get("Resource", ""))
     kind = read_resource(resource or None).kind
     if kind == "child":
@@ -78,7 +132,7 @@ def _task(state: Mapping[str, Any], _: str, __: list[Problem]) -> dict[str, Any]
     if resource.startswith(FUNCTION) and kind == "work":
         name = resource.removeprefix(FUNCTION).rpartition(".")[2]
         arguments = {"FunctionName": f"${{{_placeholder(name)}}}", "Payload": state.get("Arguments", {})}
-        return _with_result({**own, "Resource": _INVOKE, "Arguments": arguments}, f"{_RESULT}.Payload")
+        return _with_payload({**own, "Resource": _INVOKE, "Arguments": arguments})
     queue = _placeholder(resource.removeprefix(FUNCTION).removesuffix(FOR_CALLBACK).rpartition(".")[2]) or "agents"
     body = {"token": _TOKEN, "arguments": state.get("Arguments", {}), **_briefing(state)}
     arguments = {"QueueUrl": f"${{{_QUEUES.get(kind, queue)}}}", "MessageBody": body}
@@ -93,20 +147,18 @@ def _briefing(state: Mapping[str, Any]) -> dict[str, Any]:
     return briefing
 
 
-def _with_result(state: dict[str, Any], result: str) -> dict[str, Any]:
-    """Let a state that ends, or assigns, take the function's own result out of the answer of Lambda."""
-    if state.get("End"):
-        state["Output"] = f"{{% {result} %}}"
-    if "Assign" in state:
-        state["Assign"] = {name: str(text).replace(_RESULT, result) for name, text in state["Assign"].items()}
-    return state
+def _with_payload(state: dict[str, Any]) -> dict[str, Any]:
+    """Let a state take the result of the function out of the answer of Lambda, which wraps it."""
+    read = {"Output": f"{{% {_RESULT} %}}", **state} if state.get("End") else state
+    wrapped = {_RESULT: f"{_RESULT}.Payload"}
+    return {**read, **{name: _changed(read[name], wrapped, set()) for name in ("Output", "Assign") if name in read}}
 
 
 def _placeholder(name: str) -> str:
     return "".join(character if character.isalnum() else "_" for character in name)
 
 
-_WRITERS: Final[Mapping[str, Callable[[Mapping[str, Any], str, list[Problem]], dict[str, Any]]]] = {
+_WRITERS: Final[Mapping[str, Callable[[Mapping[str, Any], frozenset[str]], dict[str, Any]]]] = {
     "Task": _task,
     "Map": _map,
     "Parallel": _parallel,

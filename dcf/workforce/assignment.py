@@ -1,7 +1,7 @@
 """Assignments: what an agent is to do now, as states with input and skills, and the next tool calls. Only reads.
 
-The caller's identity is not verified, so the answer has no secrets: a lease is shown without its token, even to the
-agent that holds it. So a second process of an agent cannot use the lease of the first.
+It does not know the caller, so what it returns has no secrets: a lease is without its token. The verb adds the token
+for the key for which dcf drew it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -118,7 +118,7 @@ class Desk:
         """Return the agent's assignment, in any project or one. Raise UnknownRun, UnknownState or InvalidArgument."""
         if workflow_id is None:
             if state is not None:
-                raise InvalidArgument("state was given without workflow_id.", "Pass workflow_id as well.")
+                raise InvalidArgument("state was given without workflow_id.", "Pass `workflow_id` as well.")
             found = self._live_runs(agent_id, project)
             if len(found) != 1:
                 return self._nowhere(agent_id, found)
@@ -303,7 +303,7 @@ def _first_steps(states: list[StateAtHand], run: Assignments, agent_id: str, vie
     if states and (states[0].held or states[0].ready):
         return states[0].steps
     if not states and view.status is RunStatus.RUNNING and not view.meta.is_halted:
-        arguments: dict[str, Json] = {"workflow_id": run.workflow_id, "owner_agent_id": agent_id}
+        arguments: dict[str, Json] = {"workflow_id": run.workflow_id, "agent_id": agent_id}
         why = "No state is assigned to you; this takes one that anybody may do, if there is one."
         return Step(tool="claim_ready_state", arguments=arguments, why=why), wait_for_event(agent_id)
     return states[0].steps if len(states) == 1 else (wait_for_event(agent_id),)

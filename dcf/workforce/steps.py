@@ -11,7 +11,7 @@ from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
-TOKEN: Final = "<work.lease_token from acquire_state_lease>"  # noqa: S105 - a placeholder
+TOKEN: Final = "<work.lease_token of the lease>"  # noqa: S105 - a placeholder
 RESULT: Final = "<your result as JSON>"
 
 
@@ -47,7 +47,7 @@ def to_complete(work: Mapping[str, Json], agent_id: str | None, why: str | None 
     arguments: dict[str, Json] = {name: work[name] for name in ("workflow_id", "state", "lease_token")}
     arguments |= {"new_status": "succeeded", "output_json": RESULT, "claim_next": True}
     if why is None:
-        why = "When the work is done; if you cannot do it: new_status failed, error_name and error_message."
+        why = "When the work is done; if you cannot do it: `new_status` failed, `error_name` and `error_message`."
         why += _until(work)
     return Step(
         tool="update_workflow_control_plane",
@@ -59,9 +59,9 @@ def to_complete(work: Mapping[str, Json], agent_id: str | None, why: str | None 
 def _until(work: Mapping[str, Json]) -> str:
     """Return until when the lease must be renewed."""
     if "sign_within_s" in work:
-        within = f"If the work takes more than {work['sign_within_s']} s, first renew the lease (renew_state_lease)"
+        within = f"If the work takes more than {work['sign_within_s']} s, first renew the lease (`renew_state_lease`)"
         return f" {within}: that shows that you have it."
-    return f" Renew (renew_state_lease) before {work['lease_expires_at']}." if "lease_expires_at" in work else ""
+    return f" Renew (`renew_state_lease`) before {work['lease_expires_at']}." if "lease_expires_at" in work else ""
 
 
 def read_input(work: Mapping[str, Json], agent_id: str | None) -> Step:
@@ -126,7 +126,7 @@ def _load(place: dict[str, Json], agent_id: str, missing: Sequence[str]) -> list
 
 def _finish(place: dict[str, Json], agent_id: str, loaded: Sequence[str]) -> list[Step]:
     written: dict[str, Json] = {"lease_token": TOKEN, "new_status": "succeeded", "output_json": RESULT}
-    why = "After the work: it ends the lease, and who follows is told. If you cannot do it: failed, with error_message."
+    why = "After the work: it ends the lease, and who follows is told. If you cannot: failed, with `error_message`."
     return [
         Step(tool="update_workflow_control_plane", arguments=place | written, why=why),
         *_unload(agent_id, loaded),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 TAG = "dcf"
 CONFINED = ("--read-only", "--user", "10001:10001", "--cap-drop", "ALL", "--network", "none")
-TRIALS = (("--version",), ("validate", "workflows/order_processing.json"), ("skills", "list"))
+TRIALS = (("--version",), ("validate", "workflows/order_processing.json"), ("skills", "ls"))
 
 
 @dataclass(frozen=True, slots=True)

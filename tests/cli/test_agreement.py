@@ -1,4 +1,4 @@
-"""`dcf validate` and `dcf run` say the same of a workflow: of every one in the documents, and of broken ones."""
+"""`dcf validate` and `dcf run` say the same of a workflow: of all in the documents, and of broken ones."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from tests.support.tables import rows
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 FILES = sorted(
-    [*ROOT.glob("workflows/*.json"), *ROOT.glob("examples/**/*.json"), *ROOT.glob("dcf/cli/scaffold/*.json*")]
+    [*ROOT.glob("workflows/*.json"), *ROOT.glob("examples/**/*.json"), *ROOT.glob("dcf/cli/scaffold/asl_*.json*")]
 )
 
 
@@ -78,7 +78,7 @@ def broken(document: Any) -> Iterator[Any]:
 
 
 def test_the_documents_are_found() -> None:
-    assert {"README.md-1", "tools.md-1", "tools.md-2", "workflow.json.txt"} <= set(DOCUMENTS)
+    assert {"running.md-1", "tools.md-1", "tools.md-2", "asl_workflow.json.txt"} <= set(DOCUMENTS)
     assert {"order_processing.json", "customer_support.json"} <= set(DOCUMENTS)
 
 

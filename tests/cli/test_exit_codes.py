@@ -10,7 +10,7 @@ import redis
 
 from dcf import errors
 from dcf.cli import exit_codes
-from dcf.cli.front_page import HELP
+from dcf.cli.front_page import front_page
 from dcf.store.connection.layout import LAYOUT
 from dcf.store.keys import table as keys
 from tests.cli.conftest import Dcf, Seed
@@ -18,7 +18,7 @@ from tests.support.paths import ROOT
 from tests.support.redis.servers import redis_server
 from tests.support.tables import rows
 
-README = (ROOT / "README.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "reference" / "exit-codes.md").read_text("utf-8")
 NOWHERE = "redis://127.0.0.1:1/0"
 PASS = '{"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true}}}'
 FAIL = '{"StartAt": "A", "States": {"A": {"Type": "Fail", "Error": "No"}}}'
@@ -43,20 +43,28 @@ FUNCTIONS = "from dcf.worker import task\n\n@task('Only')\ndef only(given):\n   
         (("run", "nowhere.json"), 2),
         (("run", "wrong.json"), 2),
         (("show", "nobody"), 3),
-        (("events", "nobody"), 3),
+        (("runs", "events", "nobody"), 3),
         *(
             (command, 3)
-            for command in (("why", "nobody"), ("watch", "nobody"), ("export", "nobody"), ("pause", "nobody"))
+            for command in (
+                ("why", "nobody"),
+                ("watch", "nobody"),
+                ("runs", "export", "nobody"),
+                ("runs", "pause", "nobody"),
+            )
         ),
-        *((command, 3) for command in (("cancel", "nobody", "--yes"), ("rerun", "nobody"), ("retry", "nobody"))),
+        *(
+            (command, 3)
+            for command in (("cancel", "nobody", "--yes"), ("runs", "rerun", "nobody"), ("retry", "nobody"))
+        ),
         (("start", "nowhere.json"), 2),
-        (("init", "json"), 2),
+        (("init", "--asl", "json"), 2),
         (("keys", "show", "0123456789ab"), 3),
         (("keys", "revoke", "0123456789ab"), 3),
         (("skills", "validate", "nowhere"), 2),
-        (("audit", "--since", "yesterday"), 2),
+        (("store", "audit", "--since", "yesterday"), 2),
         (("tools", "--profile", "nobody"), 2),
-        (("stub", "--config", "nowhere.json"), 2),
+        (("workflows", "stub", "--config", "nowhere.json"), 2),
         (("worker", "nowhere.py", "--agent-id", "me"), 2),
         (("serve", "--transport", "smoke"), 2),
     ],
@@ -74,7 +82,15 @@ def test_a_command_ends_with_the_code_of_the_table(
 
 @rows(
     "arguments",
-    [("ls",), ("show", "x"), ("events", "x"), ("doctor",), ("pulse", "--once"), ("audit",), ("keys", "list")],
+    [
+        ("ls",),
+        ("show", "x"),
+        ("runs", "events", "x"),
+        ("doctor",),
+        ("store", "pulse", "--once"),
+        ("store", "audit"),
+        ("keys", "ls"),
+    ],
     ids=" ".join,
 )
 def test_every_command_that_needs_redis_ends_with_4_without_it(dcf: Dcf, arguments: tuple[str, ...]) -> None:
@@ -97,12 +113,16 @@ def newer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             ("ls",),
             ("show", "x"),
             ("doctor",),
-            ("pulse", "--once"),
-            ("keys", "list"),
-            ("keys", "create", "--any-agent"),
+            ("store", "pulse", "--once"),
+            ("keys", "ls"),
+            ("keys", "add", "--any-agent"),
         ],
         *[("start", "pass.json"), ("run", "pass.json"), ("worker", "functions.py", "--agent-id", "me", "--direct")],
-        *[("serve",), ("serve", "--transport", "http", "--port", "0", "--auth", "off"), ("web",)],
+        *[
+            ("serve",),
+            ("serve", "--transport", "http", "--port", "0", "--auth", "off"),
+            ("web",),
+        ],
     ],
     ids=" ".join,
 )
@@ -117,11 +137,17 @@ def test_every_process_refuses_the_redis_of_a_newer_dcf(
     assert "store_too_new: Use dcf 9.1.0 or newer with this Redis" in " ".join(result.output.split())
 
 
-def test_every_code_of_the_table_is_in_the_help_and_in_the_readme() -> None:
-    (paragraph,) = re.findall(r"Exit codes[^\n]*:(?:.+\n)+", README)
-    for code in exit_codes.MEANINGS:
-        assert re.search(rf"\b{code}\b", HELP)
-        assert re.search(rf"\b{code}\b", paragraph)
+def test_every_code_is_on_the_page_with_its_errors_and_those_of_commands_in_the_help() -> None:
+    shown = {
+        int(code): (meaning, errors)
+        for code, meaning, errors in re.findall(r"^\| (\d+) \| (.+?) \|(.*)\|$", PAGE, re.MULTILINE)
+    }
+    assert {code: meaning for code, (meaning, _) in shown.items()} == exit_codes.MEANINGS
+    (line,) = (line for line in front_page().splitlines() if line.startswith("Exit codes:"))
+    assert set(map(int, re.findall(r"\d+", line))) == set(shown) - {exit_codes.INTERRUPTED, exit_codes.TERMINATED}
+    for code, (_, cells) in shown.items():
+        assert all(exit_codes.ERRORS[name] == code for name in re.findall(r"`(\w+)`", cells))
+    assert {name for _, cells in shown.values() for name in re.findall(r"`(\w+)`", cells)} == set(exit_codes.ERRORS)
 
 
 def test_what_is_not_there_has_one_code_and_what_cannot_be_used_another() -> None:

@@ -15,6 +15,7 @@ from dcf.cli.processes.functions import load_functions
 from dcf.cli.processes.serve import open_listener
 from dcf.errors import InvalidArgument
 from dcf.settings.process import Settings
+from dcf.store.connection.layout import LAYOUT
 from dcf.tools.calling.client import connect
 from dcf.values.json_text import Json
 from dcf.worker import FUNCTIONS, TaskFunction
@@ -172,7 +173,7 @@ def test_a_state_without_a_function(dcf: Dcf, file: File, monkeypatch: pytest.Mo
             "Two functions are registered for the state 'Pack': at ",
             "a state has one function",
         ),
-        ("import sys\nsys.exit('bye')\n", "cannot be imported: SystemExit: bye (", "Mend the file."),
+        ("import sys\nsys.exit('bye')\n", "cannot be imported: SystemExit: bye (", "Correct the file."),
     ],
     ids=["no parentheses", "no name", "two for one state", "exit"],
 )
@@ -247,7 +248,7 @@ def test_a_wrong_setting_names_its_variable(dcf: Dcf) -> None:
 def test_an_address_that_cannot_be_listened_on(dcf: Dcf, host: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert dcf("keys", "create", "--any-agent").exit_code == 0
+        assert dcf("keys", "add", "--any-agent").exit_code == 0
         command = ("serve", "--transport", "http", "--host", host, "--port", port)
         told(dcf(*command, DCF_MCP_ALLOWED_HOSTS="dcf.example"), 2, "Cannot listen on", str(port))
 
@@ -263,10 +264,10 @@ def test_an_answer_does_not_wait_for_more_to_send() -> None:
 # Runs and Redis
 
 
-@rows("command", ["show", "events"])
+@rows("command", ["show", "runs events"])
 @rows("name", ["nobody", "", "*", "a:b", "x" * 5000, "\x1b[31m", "[red]"])
 def test_a_run_that_does_not_exist(dcf: Dcf, command: str, name: str) -> None:
-    result = dcf(command, "--", name)
+    result = dcf(*command.split(), "--", name)
     assert result.exit_code in ({3} if name == "nobody" else {2, 3})
     assert result.stdout == ""
     assert "\x1b" not in result.stderr
@@ -280,9 +281,9 @@ def test_a_redis_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch, dcf: Dc
     for command in (
         ["ls"],
         ["show", "x"],
-        ["events", "x"],
+        ["runs", "events", "x"],
         ["doctor"],
-        ["pulse"],
+        ["store", "pulse"],
         ["run", WORKFLOW],
         ["run", WORKFLOW, "--direct"],
         ["serve"],
@@ -321,9 +322,9 @@ def test_a_redis_that_is_full_is_told_apart_from_one_that_will_not_do(dcf: Dcf, 
     with redis_server(tmp_path) as port, redis.Redis(port=port) as admin:
         url = f"redis://127.0.0.1:{port}"
         admin.config_set("maxmemory", 1)
-        told(dcf("keys", "create", "--any-agent", REDIS_URL=url), 4, "store_unavailable", "memory is full (OOM)")
+        told(dcf("keys", "add", "--any-agent", REDIS_URL=url), 4, "store_unavailable", "memory is full (OOM)")
         admin.config_set("maxmemory", 0)
-        assert dcf("keys", "create", "--any-agent", REDIS_URL=url).exit_code == 0
+        assert dcf("keys", "add", "--any-agent", REDIS_URL=url).exit_code == 0
 
 
 def test_a_redis_without_the_json_module(dcf: Dcf, short_directory: Path) -> None:
@@ -332,8 +333,9 @@ def test_a_redis_without_the_json_module(dcf: Dcf, short_directory: Path) -> Non
             found = dcf(command, REDIS_URL=f"unix://{path}", DCF_DOCUMENTS="json")
             told(found, 4, "store_unsuitable", "RedisJSON")
         doctor = " ".join(dcf("doctor", REDIS_URL=f"unix://{path}").stdout.split())
-        assert re.search(r"documents as text; (Redis|Valkey) \d", doctor)
-        assert json.loads(dcf("doctor", "--json", REDIS_URL=f"unix://{path}").stdout)["documents"] == "text"
+        assert re.search(rf"documents as JSON text, key layout {LAYOUT}; (Redis|Valkey) \d", doctor)
+        report = json.loads(dcf("doctor", "--json", REDIS_URL=f"unix://{path}").stdout)
+        assert (report["documents"], report["layout"]) == ("text", LAYOUT)
 
 
 def test_a_data_directory_that_cannot_be_written(dcf_alone: Dcf, tmp_path: Path) -> None:

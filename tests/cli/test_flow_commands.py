@@ -50,7 +50,7 @@ def test_a_flow_is_compiled_to_a_document_that_is_valid_alone(flow: Callable[[st
     document = json.loads(compiled.stdout)
     assert (document["workflow_name"], document["StartAt"]) == ("count", "input")
     assert "source" not in document
-    assert json.loads(call("compile", tmp_path / "flow.py", "--json").stdout)["places"]["first"] == "flow.py:18:5"
+    assert json.loads(call("compile", tmp_path / "flow.py", "--json").stdout)["places"]["pages"] == "flow.py:17:13"
     (tmp_path / "flow.json").write_text(compiled.stdout)
     for file in ("flow.json", "flow.py", "flow.py:count"):
         assert call("validate", tmp_path / file).exit_code == 0
@@ -72,6 +72,12 @@ def test_a_failure_of_an_expression_names_the_line_of_python(flow: Callable[[str
     assert "at flow.py:18: first = pages[0].words" in result.stdout
 
 
+def test_an_unknown_option_of_a_step_is_named(flow: Callable[[str], str]) -> None:
+    refused = call("compile", flow(TEXT.replace("@task\n", "@task(retries=3)\n", 1)))
+    assert refused.exit_code == 2
+    assert "@task has no 'retries'. Did you mean 'retry'?" in " ".join(refused.stderr.split())
+
+
 def test_several_flows_are_told_apart_by_name(flow: Callable[[str], str]) -> None:
     path = flow(TEXT + OTHER)
     refused = call("compile", path)
@@ -87,7 +93,7 @@ def test_several_flows_are_told_apart_by_name(flow: Callable[[str], str]) -> Non
         ([], "'urls' is missing"),
         (["x"], "'x' is no argument of the flow."),
         (["--input", "{}", "topic=x"], "Leave one out."),
-        (["urls=[]", "most=many"], "many"),
+        (["urls=[]", "most=many"], "The argument most of the flow cannot be read: There is no file many."),
     ],
 )
 def test_input_that_is_none_of_the_flow_is_refused(flow: Callable[[str], str], values: list[str], reason: str) -> None:

@@ -35,13 +35,13 @@ def test_runs_are_cancelled_finalized_deleted_and_pruned(dcf: Dcf, crowded: tupl
     commands: list[tuple[str, ...]] = [
         ("cancel", first, "--yes"),
         ("cancel", second, "--yes"),
-        ("finalize", first, "--yes"),
+        ("runs", "finalize", first, "--yes"),
     ]
-    commands += [("delete", second, "--yes"), ("prune", "--older-than", "30d", "--yes")]
+    commands += [("runs", "delete", second, "--yes"), ("runs", "prune", "--older-than", "30d", "--yes")]
     for command in commands:
         done = dcf(*command, REDIS_URL=url)
         assert done.exit_code == 0, (command, done.stderr)
     left = [bool(world.ask("EXISTS", RunKeys(run).meta)) for run in (first, second, old)]
     assert left == [True, False, False]
     advice = " ".join(dcf("doctor", REDIS_URL=url).stdout.split())
-    assert "dcf prune --older-than 7d" in advice
+    assert "dcf runs prune --older-than 7d" in advice

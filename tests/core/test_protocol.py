@@ -124,7 +124,7 @@ class Protocol(RuleBasedStateMachine):
             Update(state=state, token=token, status=Status.SUCCEEDED, has_output=True, output=output, claim_ttl_s=ttl_s)
         )
 
-    def _acquire(self, state: str, owner: str, ttl_s: int, **more: bool) -> None:
+    def _acquire(self, state: str, owner: str, ttl_s: int, **more: Any) -> None:
         self.drawn += 1
         self._send(Acquire(state=state, owner=owner, token=f"t{self.drawn}", ttl_s=ttl_s, **more))
 

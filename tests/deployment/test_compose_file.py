@@ -1,16 +1,20 @@
 """docker-compose.yml: every service is kept small, and its commands and variables are those that dcf has."""
 
+from pathlib import Path
 from typing import Any
 
 from typer.testing import CliRunner
 
+from dcf.application.files import local_directory
 from dcf.cli.app import app
 from dcf.settings.process import VARIABLES as SETTINGS
-from tests.deployment.files import COMPOSE, compose, services
+from dcf.settings.process import Settings
+from tests.deployment.files import COMPOSE, compose, last_stage, services
 from tests.support.paths import ROOT
 from tests.support.tables import rows
 
 OURS = ["dcf-mcp", "pulse", "stub-mcp"]
+WORKFLOWS = "/home/dcf/.local/share/dcf/workflows"
 LOOPBACK = "127.0.0.1:"
 
 
@@ -37,8 +41,22 @@ def test_a_service_is_nobody_special_and_writes_nowhere_but_in_its_volumes(name:
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
     assert "no-new-privileges:true" in service["security_opt"]
-    assert all(volume.endswith(":ro") or volume.startswith("redis-data:") for volume in service.get("volumes", []))
+    kept = ("redis-data:", f"workflows:{WORKFLOWS}")
+    assert all(volume.endswith(":ro") or volume.startswith(kept) for volume in service.get("volumes", []))
     assert "privileged" not in service
+
+
+def test_the_file_tools_of_the_local_user_write_into_a_volume_and_those_of_keys_nowhere() -> None:
+    """The third step of the seed's planner, `write_file`, in `docker compose run --rm -i dcf-mcp serve`."""
+    server = services()["dcf-mcp"]
+    assert server["volumes"] == [f"workflows:{WORKFLOWS}"]
+    assert "workflows" in compose()["volumes"]
+    assert server["environment"]["DCF_FILES_WRITE"] == "${DCF_FILES_WRITE:-}"
+    made = next(rest for name, rest in last_stage() if name == "RUN")
+    assert f"mkdir -p {WORKFLOWS}" in made
+    assert "chown -R 10001:10001 /home/dcf/.local" in made
+    (home,) = [rest for name, rest in last_stage() if name == "WORKDIR"]
+    assert local_directory(Settings.model_validate({"data_dir": Path(home, ".local/share/dcf")})) == Path(WORKFLOWS)
 
 
 def test_redis_has_no_port_and_only_dcf_is_in_its_network() -> None:

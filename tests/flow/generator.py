@@ -24,6 +24,18 @@ def program_of(seed: int) -> str:
     return _Writer(random.Random(seed)).module()
 
 
+_PARTS: Final = {
+    "Item": (("{}['sub'] is not None", "{}['sub']", "int"), ("'note' in {}", "{}['note']", "str")),
+    "Box": (("{}.best is not None", "{}.best", "int"), ("{}.best", "{}.best", "int")),
+    "int | None": (("{} is not None", "{}", "int"), ("{}", "{}", "int")),
+}
+"""Tests of a value by its type, with the part that is known to be there then."""
+
+
+def _is_own(name: str) -> bool:
+    return name not in _INPUTS and name.isidentifier()
+
+
 @dataclass
 class _Writer:
     chance: random.Random
@@ -35,7 +47,11 @@ class _Writer:
         names = dict(_INPUTS)
         body = [*self.block(names, 0, "    ", 5), *self.block(names, 0, "    ", 5)]
         if not body[-1].strip().startswith(_LEAVING):
-            body.append("    return {" + ", ".join(f"'{name}': {name}" for name in names if name != "d") + "}")
+            body.append(
+                "    return {"
+                + ", ".join(f"'{name}': {name}" for name in names if name != "d" and name.isidentifier())
+                + "}"
+            )
         return f"{PRELUDE}\n@flow\ndef main({_SIGNATURE}) -> Any:\n" + "\n".join(body) + "\n"
 
     def expression(self, kind: str, names: Mapping[str, str], depth: int = 0) -> str:
@@ -62,7 +78,7 @@ class _Writer:
         return lines
 
     def target(self, kind: str, names: Names) -> str:
-        same = [name for name, other in names.items() if other == kind and name not in _INPUTS]
+        same = [name for name, other in names.items() if other == kind and _is_own(name)]
         if same and self.chance.random() < 0.4:
             return self.chance.choice(same)
         self.number += 1
@@ -76,8 +92,22 @@ class _Writer:
         return [f"{pad}{name}{hint} = {value}"]
 
     def statement(self, names: Names, depth: int, pad: str) -> list[str]:
-        plain = ["assign"] * 6 + ["step"] * 5 + ["change", "append"]
-        nested = ["if", "if", "for", "range", "while", "try", "finally", "match", "parallel", "leave"]
+        plain = ["assign"] * 6 + ["step"] * 5 + ["change", "append", "burst", "burst"]
+        nested = [
+            "if",
+            "if",
+            "narrow",
+            "narrow",
+            "pairs",
+            "for",
+            "range",
+            "while",
+            "try",
+            "finally",
+            "match",
+            "parallel",
+            "leave",
+        ]
         kind = self.chance.choice([*plain, *(nested if depth < _DEEPEST else [])])
         lines: list[str] = getattr(self, f"_{kind}")(names, depth, pad)
         return lines
@@ -90,8 +120,49 @@ class _Writer:
         template, kind = self.chance.choice(STEPS)
         return self.assigned(self.filled(template, names, 1), kind, names, pad, typed=False)
 
+    def _burst(self, names: Names, _: int, pad: str) -> list[str]:
+        """Write what may be folded: a step, what is made of its result, and perhaps its return."""
+        template, kind = self.chance.choice(STEPS)
+        self.number += 1
+        name = f"v{self.number}"
+        lines = [f"{pad}{name} = {self.filled(template, names, 1)}"]
+        names[name] = kind
+        for _ in range(self.chance.randint(1, 3)):
+            other = self.chance.choice(["int", kind, "str", "bool", "list[int]"])
+            lines += self.assigned(self.expression(other, {name: kind, **names}, 1), other, names, pad, typed=False)
+        if self.chance.random() < 0.2:
+            lines.append(f"{pad}return {self.chance.choice([name, lines[-1].split()[0]])}")
+        return lines
+
+    def _narrow(self, names: Names, depth: int, pad: str) -> list[str]:
+        """Write a test of a part of a value, and code that takes it for known."""
+        known = [name for name, kind in names.items() if kind in _PARTS and name.isidentifier()]
+        if not known:
+            return [f"{pad}pass"]
+        name = self.chance.choice(known)
+        test, part, kind = (text.format(name) for text in self.chance.choice(_PARTS[names[name]]))
+        inner = {**names, part: kind}
+        if self.chance.random() < 0.3 and not self.loops:
+            names[part] = kind
+            return [f"{pad}if not ({test}):", f"{pad}    {self.chance.choice(['return 1', 'raise Refused(s)'])}"]
+        more = f"{pad}    "
+        used = self.assigned(self.expression(kind, {part: kind}, 1), kind, inner, more, typed=False)
+        return [f"{pad}if {test}:", *used, *self.block(inner, depth + 1, more)]
+
+    def _pairs(self, names: Names, depth: int, pad: str) -> list[str]:
+        self.number += 1
+        first, second = f"k{self.number}", f"q{self.number}"
+        if self.chance.random() < 0.5:
+            head = f"for {first}, {second} in {self.expression('dict[str, int]', names, 1)}.items()"
+            kinds = ("str", "int")
+        else:
+            kind = self.chance.choice(["int", "str", "list[int]", "Item"])
+            head = f"for {first}, {second} in enumerate({self.expression(f'list[{kind}]', names, 1)})"
+            kinds = ("int", kind)
+        return self.loop(head, {**names, first: kinds[0], second: kinds[1]}, depth, pad)
+
     def _change(self, names: Names, _: int, pad: str) -> list[str]:
-        own = [name for name, kind in names.items() if kind in {"int", "str"} and name not in _INPUTS]
+        own = [name for name, kind in names.items() if kind in {"int", "str"} and _is_own(name)]
         if not own:
             return [f"{pad}pass"]
         name = self.chance.choice(own)
@@ -99,7 +170,7 @@ class _Writer:
 
     def _append(self, names: Names, _: int, pad: str) -> list[str]:
         lists = ("list[int]", "list[list[int]]")
-        own = [name for name, kind in names.items() if kind in lists and name not in _INPUTS]
+        own = [name for name, kind in names.items() if kind in lists and _is_own(name)]
         if not own:
             return [f"{pad}pass"]
         name = self.chance.choice(own)

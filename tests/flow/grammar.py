@@ -58,6 +58,30 @@ def item(name: str, n: int) -> Item:
 def box(nums: list[int]) -> Box:
     return Box(f"b{len(nums)}", nums, nums[0] if nums else None)
 
+@task(retry=2)
+def counts(s: str) -> dict[str, int]:
+    return {letter: s.count(letter) for letter in s[:3]}
+
+@task(retry=2)
+def steady(n: int) -> list[int]:
+    return list(range(n % 4))
+
+@flow
+def spread(xs: list[int]) -> list[list[int]]:
+    if len(xs) > 2:
+        return [xs, [twice(xs[0])]]
+    first = steady(len(xs))
+    rest = [*first, len(first)]
+    return [rest]
+
+@flow
+def evens(xs: list[int]) -> list[int]:
+    found = [twice(x) for x in xs]
+    for at, x in enumerate(found):
+        if x > 12:
+            return found[:at]
+    return found
+
 @flow
 def total(xs: list[int], extra: int = 1) -> int:
     t = extra
@@ -79,6 +103,7 @@ ATOMS: Final = {
     "Item": ["{'name': «str», 'n': «int», 'tags': «list[str]», 'sub': None}"],
     "list[Item]": ["[«Item»]"],
     "int | None": ["None", "3"],
+    "list[int | None]": ["[«int | None», «int»]"],
     "dict[str, int]": ["{'a': «int», «str»: «int»}", "{'b': «int»}"],
     "Box": ["Box(«str», «list[int]»)"],
     "Any": ["«int»", "«str»", "«list[int]»", "None", "«Item»"],
@@ -92,6 +117,8 @@ EXPRESSIONS: Final = {
         *("sum(«list[int]»)", "max(«int», «int»)", "min(«list[int]»)", "«list[int]»[0]", "«list[int]»[-1]"),
         *("«list[int]»[«int»]", "«list[list[int]]»[0][0]", "«Item»['n']", "(«int» if «bool» else «int»)"),
         *("(«int | None» or «int»)", "(«int» and «int»)", "«dict[str, int]».get(«str», «int»)"),
+        *("sum(z['sub'] for z in «list[Item]» if z['sub'] is not None)", "(its[0]['sub'] or «int»)"),
+        *("sum([len(z['note']) for z in «list[Item]» if 'note' in z])", "len([z for z in «list[int | None]» if z])"),
         *("«dict[str, int]»[«str»]", "sum(z * 2 for z in «list[int]» if «bool;z:int»)"),
     ],
     "float": ["(«float» + «int»)", "(«int» / «int»)", "(«float» * «float»)", "(«int» / 4)", "float(«int»)"],
@@ -104,6 +131,7 @@ EXPRESSIONS: Final = {
     "bool": [
         *("(«int» < «int»)", "(«int» >= «int»)", "(«int» == «int»)", "(«float» < «int»)", "(«str» < «str»)"),
         *("(«bool» and «bool»)", "(«bool» or «bool»)", "(not «list[int]»)", "(not «str»)", "(not «int | None»)"),
+        *("(«int» in («int», 2))", "(«str» not in {'a', «str»})"),
         *("(«int» in «list[int]»)", "(«int» not in «list[int]»)", "(«str» in «str»)", "(«str» in «list[str]»)"),
         *("(«str» in «dict[str, int]»)", "(«Item»['sub'] is None)", "(«list[int]» == «list[int]»)", "bool(«Any»)"),
         *("(0 < «int» <= 9)", "bool(«dict[str, int]»)", "«str».startswith(«str»)", "«str».endswith(«str»)"),
@@ -116,6 +144,7 @@ EXPRESSIONS: Final = {
         *("«list[int]»[:«int»]", "[*«list[int]», «int»]", "list(reversed(«list[int]»))", "«Box».nums"),
         *("(«list[int]» or «list[int]»)", "(«list[int]» if «bool» else «list[int]»)", "list(range(«int»))"),
         *("[g['n'] for g in «list[Item]»]", "list(«dict[str, int]».values())", "sorted(«list[int]», reverse=True)"),
+        *("[z for z in «list[int | None]» if z is not None]", "[z or 0 for z in «list[int | None]»]"),
         *("[i * z for i, z in enumerate(«list[int]»)]", "sorted(«list[int]», key=lambda z: «int;z:int»)"),
     ],
     "list[str]": [
@@ -137,6 +166,7 @@ EXPRESSIONS: Final = {
         "{**«Item», 'n': «int»}",
     ],
     "list[Item]": ["[h for h in «list[Item]» if «bool;h:Item»]", "sorted(«list[Item]», key=lambda h: h['name'])"],
+    "list[int | None]": ["[z['sub'] for z in «list[Item]»]", "[*«list[int | None]», None]"],
     "int | None": ["«int»", "«Item»['sub']", "«Box».best", "«dict[str, int]».get(«str»)"],
     "dict[str, int]": [
         *("{**«dict[str, int]», 'k': «int»}", "{q: «int;q:str» for q in «list[str]»}"),
@@ -147,6 +177,12 @@ EXPRESSIONS: Final = {
 }
 
 STEPS: Final = [
+    *(("counts(«str»)", "dict[str, int]"), ("steady(«int»)", "list[int]"), ("spread(«list[int]»)", "list[list[int]]")),
+    *(("evens(«list[int]»)", "list[int]"), ("sum([twice(m) for m in «list[int]»]) + «int»", "int")),
+    *(("[*[twice(m) for m in «list[int]»], «int»]", "list[int]"), ("counts(«str»)['a']", "int")),
+    *(("[steady(m) for m in «list[int]»]", "list[list[int]]"), ("item(«str», «int»)['sub']", "int | None")),
+    *(("box(«list[int]»).best", "int | None"),),
+    *(("len(steady(twice(«int»)))", "int"), ("[len(evens([m, «int»])) for m in «list[int]»]", "list[int]")),
     *(("twice(«int»)", "int"), ("shout(«str»)", "str"), ("parts(«str»)", "list[str]"), ("check(«int»)", "int")),
     *(("parts(«str», n=1)", "list[str]"), ("item(«str», «int»)", "Item"), ("box(«list[int]»)", "Box")),
     *(("twice(check(«int»))", "int"), ("twice(«int») + twice(«int»)", "int"), ("total(«list[int]»)", "int")),

@@ -6,7 +6,7 @@ PRELUDE: Final = """
 import random
 from dataclasses import dataclass
 from typing import Any, TypedDict
-from dcf import agent, child, each, flow, human, parallel, signal, sleep, task, token
+from dcf import Rejected, agent, child, each, flow, human, parallel, signal, sleep, task, token
 
 @dataclass
 class Page:
@@ -28,6 +28,10 @@ def fetch(url: str, deep: bool = False) -> Page:
 def helper(page: Page) -> int:
     return page.words
 
+@flow(timeout=5)
+def timed(n: int) -> int:
+    return n
+
 @flow
 def main(urls: list[str], n: int, data: dict, row: Row, ratio: float) -> Any:
 """
@@ -45,12 +49,25 @@ REFUSED: Final = [
     ("return row['m']", "row['m']", "Row has no key 'm'", "It has n."),
     ("return helper(fetch(urls[0]))", "helper(fetch(urls[0]))", "helper() is no step", "Put @task above it"),
     ("return random.choice(urls)", "random.choice(urls)", "random.choice() is no step", "in a @task function"),
+    ("print(n)\nreturn n", "print(n)", "print() is no step and no expression of a flow.", "Call it in a @task"),
+    ("return list(map(str, urls))", "map(str, urls)", "map() is no step", "Write [f(x) for x in xs]."),
+    ("return list(filter(None, urls))", "filter(None, urls)", "filter() is no", "Write [x for x in xs if ...]."),
     (
         "data['seen'] = True\nreturn data",
         "data['seen'] = True",
         "changes a value in place",
         "data = {**data, 'seen': ...}",
     ),
+    ("data['a'] += 1\nreturn data", "data['a'] += 1", "in place", "Write data = {**data, 'a': data['a'] + 1}."),
+    ("urls[0] = 'a'\nreturn urls", "urls[0] = 'a'", "changes a list in place", "for at, x in enumerate(urls)]."),
+    ("data.update({'a': n})\nreturn data", "data.update({'a': n})", "in place", "Write data = {**data, 'a': n}."),
+    ("data.update(a=n)\nreturn data", "data.update(a=n)", "in place", "Write data = {**data, 'a': n}."),
+    ("data.update(row)\nreturn data", "data.update(row)", "in place", "Write data = {**data, **row}."),
+    ("urls.extend(urls)\nreturn urls", "urls.extend(urls)", "in place", "Write urls = [*urls, *urls]."),
+    ("return 'a %s: %d' % (urls[0], n)", "'a %s: %d' % (urls[0], n)", "% of a text", "Write f'a {urls[0]}: {n}'."),
+    ("return '%5d' % n", "'%5d' % n", "% of a text", "Write an f-string: f'... {x}'."),
+    ("return 'a {}'.format(n)", "'a {}'.format(n)", ".format() cannot", "Write f'a {n}'."),
+    ("return '{x}'.format(x=n)", "'{x}'.format(x=n)", ".format() cannot", "Write an f-string"),
     ("page = fetch('a')\npage.url = 'b'\nreturn page", "page.url = 'b'", "A field cannot be set", "Make a new object."),
     ("if n > 3:\n    page = fetch('a')\nreturn page.url", "page", "'page' may have no value here.", "page = ..."),
     ("return n > 3 and fetch('a').words > 2", "fetch('a')", "whether it runs here depends", "on a line of its own"),
@@ -61,6 +78,9 @@ REFUSED: Final = [
         "line of its own before",
     ),
     ("return data['price'] + 1", "data['price']", "The type of data['price'] is not known", "Annotate it: x: float"),
+    ("xs = data['a']\nreturn sum(xs)", "sum(xs)", "sum() takes numbers", "Annotate it: xs: list[float] = ..."),
+    ("text = data['a']\nreturn f'{text}'", "text", "its text depends on it", "Annotate it: text: str = ..."),
+    ("parts = data['a']\nreturn len(parts)", "len(parts)", "length of Any", "Annotate it: parts: list[str] = ..."),
     ("with open('x') as file:\n    return 1", "with open('x') as file:", "nothing stays open", "in one @task"),
     (
         "page = await fetch('a')\nreturn page",
@@ -71,8 +91,17 @@ REFUSED: Final = [
     ("return fetch.with_(timeout=n)(urls[0])", "n", "fixed when the flow is compiled", "Write a constant."),
     ("try:\n    fetch('a')\nfinally:\n    return 1", "return 1", "leaves a finally", "Move it behind the try."),
     ("f = lambda u: u\nreturn n", "lambda u: u", "A lambda has no place", "Write a comprehension"),
-    ("return fetch(urls[0]).url + sufix", "sufix", "'sufix' is not known.", ""),
-    ("return agent('w', 'Write.', urls, ouput=Page)", "Page", "no 'ouput'. Did you mean 'output'?", "It has data,"),
+    ("double = 2\nreturn double(n)", "double", "double is int, which is not called", "Write a @task with another name"),
+    ("return fetch(urls[0]).url + sufix", "sufix", "'sufix' is not known.", "Give it a value before"),
+    ("return urls['a']", "'a'", "The place in a list is a whole number, not str.", "xs[0]"),
+    ("return data[n]", "n", "A key is a string, not int.", "d[f'{key}']"),
+    ("return urls['a':]", "'a'", "The ends of a slice are whole numbers.", "xs[1:3]"),
+    (
+        "return agent('w', 'Write.', urls, ouput=Page)",
+        "Page",
+        "no 'ouput'. Did you mean 'output'?",
+        "It has output, data",
+    ),
     ("assert n\nreturn n", "assert n", "assert vanishes", "Write if not ...: raise"),
     ("def inner(): ...\nreturn n", "def inner(): ...", "close over its variables", "at the top of the file"),
     ("import os\nreturn n", "import os", "An import has no place", "at the top of the file"),
@@ -85,12 +114,18 @@ REFUSED: Final = [
     ("return (n, 2)", "(n, 2)", "A tuple is no JSON value.", "Write a list: [a, b]."),
     ("return urls[::2]", "urls[::2]", "A slice with a step", "@task function"),
     ("a = b = n\nreturn a", "a = b = n", "one value under two names", "Assign twice."),
-    ("return n is urls", "urls", "`is` compares identities", "Write ==."),
+    ("return row['n'] is n", "n", "`is` compares identities", "Write ==."),
     ("return f'{ratio}'", "ratio", "another text in JSON", "{x:.2f}"),
     ("return ratio // 2", "ratio // 2", "of floats rounds otherwise", "Use whole numbers"),
     ("return round(ratio, 2)", "round(ratio, 2)", "depends on how a float is kept", ".2f"),
     ("return int('5')", "int('5')", "int() of str is not the same", "in a @task function"),
     ("return n == 'a'", "n", "int and str are never equal", "values of the same type"),
+    (
+        "seen = {'a': 1}\nseen = {**seen, 'b': n}\nreturn seen",
+        "seen = {**seen, 'b': n}",
+        "'seen' is {'a': int}, and this is {'a': int, 'b': int}.",
+        "Annotate its first assignment: seen: dict[str, int] = ...",
+    ),
     ("x = 1\nx = 'a'\nreturn x", "x = 'a'", "'x' is int, and this is str.", "Use another name."),
     (
         "total = 0\nfor u in each(urls):\n    total = total + 1\nreturn total",
@@ -115,7 +150,19 @@ REFUSED: Final = [
     ("return 9007199254740995", "9007199254740995", "beyond 2**53", "Write it as a string."),
     ("return n\nfetch('a')", "fetch('a')", "never reached", "Remove it."),
     ("for u in urls:\n    pass\nelse:\n    n = 1\nreturn n", "n = 1", "no else here", "test it after the loop"),
-    ("while fetch('a').words > 1:\n    sleep(1)\nreturn n", "fetch('a').words > 1", "has no step", "while True:"),
+    (
+        "while fetch('a').words > 1:\n    sleep(1)\nreturn n",
+        "fetch('a').words > 1",
+        "has no step",
+        "for attempt in range(100)",
+    ),
+    ("while n > 1:\n    page = fetch('a')\nreturn n", "n > 1", "Nothing bounds this loop", "rounds += 1"),
+    ("while True:\n    if fetch('a').words:\n        break\nreturn n", "True", "Nothing bounds", "timeout=86400"),
+    ("return n in 'abc'", "n", "n is int; the parts of a str are strings", "str(...)"),
+    ("sleep()\nreturn n", "sleep()", "sleep() needs a time", "Write sleep(...) with it."),
+    ("t = token()\nreturn t", "token()", "Only a task that ends with a callback", "@task(callback=True)"),
+    ("return fetch(token()).url", "token()", "Only a task that ends with a callback", "@task(callback=True)"),
+    ("return timed(n)", "timed(n)", "only a run has one", "child(timed, ...)"),
     (
         "xs = urls\nxs.append('a')\nreturn xs",
         "xs.append('a')",
@@ -123,6 +170,7 @@ REFUSED: Final = [
         "xs = [*xs, ...]",
     ),
     ("raise ValueError(n)", "ValueError(n)", "An error has one text; this is int.", "Write f'...'."),
+    ("raise Rejectd('x')", "Rejectd", "'Rejectd' is not known. Did you mean 'Rejected'?", "import it at the top"),
     ("raise n", "n", "a class of exceptions with a text", "raise SomeError"),
     ("for u in each(urls):\n    if n:\n        break\nreturn n", "break", "no loop around this", "return in a flow"),
     ("human('Ok?')\nreturn n", "human('Ok?')", "needs to=", 'to=["alice"]'),

@@ -1,5 +1,7 @@
 """The document of a flow: names that a person would choose, places next to it, functions by module and name."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +10,8 @@ from dcf.asl.machine import Task
 from dcf.core.definitions.model import read_given
 from dcf.core.definitions.sources import line_of, place_of, position_of
 from dcf.flow.compiling import CompiledFlow, compile_flow
-from dcf.values.records import replace
 from dcf.worker.flow_functions import functions_of_all
+from dcf.worker.state_functions import plans_of
 from tests.flow.agreement import load
 from tests.flow.flows.release import release
 from tests.flow.flows.travel import trip
@@ -47,15 +49,14 @@ def states_of(machine: dict[str, Any]) -> dict[str, Any]:
 
 def test_states_have_names_that_a_person_would_choose() -> None:
     assert list(states_of(compile_flow(trip).document)) == [
-        *("booked", "book", "booked 2", "book 2", "booked 3", "book 3", "booked 4"),
-        *("for booking", "next booking", "cancel", "raise TripFailed", "return"),
+        *("booked", "book", "book 2", "book 3", "for booking", "next booking", "cancel", "raise TripFailed"),
     ]
     assert "while build.status == 'running' and polls < 20" in states_of(compile_flow(release).document)
 
 
 def test_every_state_has_its_place_which_is_no_part_of_the_hash(tmp_path: Path) -> None:
     compiled = compile_flow(release)
-    assert set(states_of(compiled.document)) == set(compiled.places)
+    assert set(states_of(compiled.document)) == set(compiled.document["source"]["states"])
     assert line_of(compiled.document, "sleep 30") == f"{place_of(compiled.document, 'sleep 30')}: sleep(30)"
     place = position_of(compiled.document, "/States/sleep 30/Seconds")
     assert place is not None
@@ -79,15 +80,26 @@ def test_states_of_one_name_are_done_by_the_functions_that_their_resources_name(
     doubled, halved = both(tmp_path / "shared_names.py")
     functions = functions_of_all([doubled, halved])
     assert list(functions) == ["work"]
+    plans = plans_of(functions["work"], "work")
     outputs = []
     for compiled in (doubled, halved):
-        resource = compiled.document["States"]["work"]["Resource"].removeprefix("dcf:task:")
-        context = replace(testing.context("work"), brief={"resource": resource})
-        outputs.append(functions["work"]({"n": 8}, context))
+        state = read_given(compiled.document).machine.states["work"]
+        assert isinstance(state, Task)
+        plan = plans.plan_for(state.served_by.function)
+        assert plan is not None
+        outputs.append(plan.call({"n": 8}, testing.context("work")))
     assert outputs == [16, 4]
-    state = read_given(doubled.document).machine.states["work"]
-    assert isinstance(state, Task)
-    assert state.served_by.function == "shared_names.double"
+    assert list(functions["work"].by_place) == ["shared_names.double", "shared_names.half"]
+    assert plans_of(functions_of_all([doubled])["work"], "work").plan_for("shared_names.half") is None
+
+
+def test_a_program_and_a_worker_of_its_file_have_the_same_functions(tmp_path: Path) -> None:
+    """The module of a program has another name; the Resource that it starts runs with must not."""
+    (tmp_path / "shop.py").write_text(f"{SAME_NAMES}\nprint(double.place, half.place)\n")
+    program = subprocess.run(
+        [sys.executable, "shop.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert program.stdout.split() == ["shop.double", "shop.half"]
 
 
 def test_the_compiler_stays_small() -> None:

@@ -6,13 +6,15 @@ import pytest
 
 from dcf import NotRunning, testing
 from dcf.core.definitions.forms import as_workflow, asl_of
-from dcf.errors import InvalidDefinition
 from dcf.flow.compiling import compile_flow
 from dcf.steps.vocabulary import Flow
 from dcf.workflows.step_functions import for_step_functions
 from dcf.workflows.validation import validate
+from tests.flow.compared_flows import MOCKS, ORDER
 from tests.flow.flows.branches import branches
 from tests.flow.flows.checks import checks
+from tests.flow.flows.handover import handover
+from tests.flow.flows.polling import poll_job
 from tests.flow.flows.refunds import refunds
 from tests.flow.flows.release import release
 from tests.flow.flows.support import support
@@ -31,7 +33,11 @@ STORIES: list[tuple[Flow[..., Any], dict[str, Any], dict[str, Any], Any]] = [
     (release, {"repo": "dcf"}, {"deploy": "https://dcf.example"}, "https://dcf.example"),
     (release, {"repo": "dcf"}, LATE, "late"),
     (branches, {"left": "ab", "right": "xyz"}, {}, {"left": 8, "right": 18, "both": 5}),
-    (support, {"account_id": "7", "message": "my invoice"}, {}, "Dear Customer 7, it is billing."),
+    (support, {"account_id": "7", "message": "my invoice"}, MOCKS, MOCKS["ComposeResponse"]),
+    (poll_job, {"name": "sums", "wait_s": 9}, {}, "the result of job-sums"),
+    (poll_job, {"name": "bad", "wait_s": 9}, {}, "JobFailed: job-bad failed"),
+    (handover, {"parcel": "P"}, {"hand_over": "R"}, "told: P has the receipt R"),
+    (handover, {"parcel": "P"}, {"hand_over": testing.NEVER}, "told: nothing was heard of P"),
     (
         refunds,
         {"claims": CLAIMS},
@@ -51,7 +57,7 @@ def test_a_flow_runs_to_its_end(
     assert (story.output if story.status == "succeeded" else f"{story.error}: {story.cause}") == end
 
 
-FLOWS = [trip, release, branches, support, refunds, checks]
+FLOWS = [trip, release, branches, support, refunds, poll_job, handover, ORDER.order_pipeline, checks]
 
 
 @rows("flow", FLOWS)
@@ -59,17 +65,11 @@ def test_a_flow_is_a_valid_workflow(flow: Flow[..., Any]) -> None:
     assert validate(asl_of(as_workflow(compile_flow(flow).document)))["problems"] == []
 
 
-@rows("flow", FLOWS[:-1])
+@rows("flow", FLOWS)
 def test_a_flow_becomes_a_machine_for_step_functions(flow: Flow[..., Any]) -> None:
     machine = for_step_functions(compile_flow(flow).document)
     assert "dcf:" not in str(machine)
     assert validate(machine)["problems"] == []
-
-
-def test_tolerated_failures_have_no_place_in_step_functions() -> None:
-    with pytest.raises(InvalidDefinition) as refused:
-        for_step_functions(compile_flow(checks).document)
-    assert [problem.path for problem in refused.value.problems] == ["/States/times/ToleratedFailureCount"]
 
 
 def test_a_flow_that_is_called_says_how_it_is_run() -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -13,9 +14,9 @@ from dcf.adapters.letta.bundles import read_agent
 from dcf.application.application import open_application
 from dcf.application.platforms import _own_server
 from dcf.settings.process import Settings
+from dcf.tools.mcp.selection import select_tools
 from dcf.tools.mcp.server import build_server
-from dcf.tools.verbs.leases import AcquireStateLease
-from dcf.verbs.registry import TOOLS
+from dcf.tools.verbs.leases import acquire_state_lease
 from dcf.workflows.validation.document import validate_document
 from dcf.workforce.crew.templates import read_staffing
 from tests.letta.templates import AGENTS, DESCRIPTIONS, SERVER, calls, document
@@ -23,13 +24,14 @@ from tests.support.redis.restricted import RestrictedRedis
 from tests.support.tables import rows
 
 ROOT = AGENTS.parent
+LISTED = {spec.name: spec for spec in select_tools((), read_only=False)}
 CALLS = [(template, *call) for template in DESCRIPTIONS for call in calls(template)]
 
 
 @rows(("template", "tool", "arguments"), CALLS, ids=[f"{one[0]}-{one[1]}" for one in CALLS])
 def test_instructions_name_tools_and_arguments_that_exist(template: str, tool: str, arguments: tuple[str, ...]) -> None:
-    assert tool in TOOLS, f"{template}.md names a tool that does not exist"
-    fields = TOOLS[tool].arguments.model_fields
+    assert tool in LISTED, f"{template}.md names a tool that is on no list"
+    fields = LISTED[tool].arguments.model_fields
 
     assert set(arguments) <= set(fields)
     assert {name for name, field in fields.items() if field.is_required()} <= set(arguments)
@@ -76,7 +78,7 @@ def test_who_keeps_to_the_lease_it_is_told_to_take_is_not_taken_for_lost() -> No
     """With both at 300 s a worker that did not renew got a second message beside the first."""
     advised = re.search(r"with your id and (\d+) seconds", (AGENTS / "worker.md").read_text("utf-8"))
     assert advised is not None
-    assert int(advised[1]) == AcquireStateLease.model_fields["lease_ttl_s"].default
+    assert int(advised[1]) == signature(acquire_state_lease).parameters["lease_ttl_s"].default
     assert Settings.model_fields["letta_run_deadline_s"].default >= int(advised[1]) + 60
     assert LettaOptions(base_url="http://letta").run_deadline_s == Settings.model_fields["letta_run_deadline_s"].default
 
@@ -101,14 +103,13 @@ def untyped(schema: Any, path: str) -> Iterator[str]:
 @pytest.mark.anyio
 async def test_every_parameter_of_every_tool_has_a_type(server: RestrictedRedis) -> None:
     """Letta leaves out, without a word, a tool of an MCP server that has one without."""
-    settings = Settings.model_validate({"redis_url": server.url})
+    settings = Settings.model_validate({"redis_url": server.url, "profile": "all"})
     with open_application(settings) as application:
         async with Client(build_server(application)) as client:
             tools = (await client.list_tools()).tools
 
-    others = {"read_health", "answer_human_task", "register_agent", "list_registered_agents", "override_gate"}
-    others |= {"delete_definition", "delete_finding"}
-    assert {tool.name for tool in tools} == set(TOOLS) - others, "which are for others"
+    others = {"read_health", "register_agent", "list_registered_agents", "override_gate"}
+    assert {tool.name for tool in tools} == set(LISTED) - others, "which are for others"
     assert [place for tool in tools for place in untyped(tool.input_schema, tool.name)] == []
 
 

@@ -1,4 +1,4 @@
-"""The helper of `dcf local` in this process: an agent's client on one side, a dcf server over HTTP on the other."""
+"""The helper of `dcf agents local` in this process: an agent's client on one side, a server over HTTP on the other."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -22,7 +22,7 @@ DEADLINE_S = 60.0
 
 @dataclass(frozen=True)
 class Agent:
-    """An agent's client, behind which `dcf local` runs."""
+    """An agent's client, behind which `dcf agents local` runs."""
 
     client: Client
 
@@ -42,7 +42,7 @@ Connecting = Callable[..., AbstractAsyncContextManager[Agent]]
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Options of `dcf local`, by their names there."""
+    """Options of `dcf agents local`, by their names there."""
 
     root: Path | None = None
     allow: tuple[str, ...] = ()

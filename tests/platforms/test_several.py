@@ -15,9 +15,10 @@ from dcf.skills.policy import Policy
 from dcf.skills.servers import Registry
 from dcf.store.lists.assignments import AssignmentIndex
 from dcf.workflows.validation.document import validate_document
+from dcf.workforce.crew.records import CrewWish, MadeWorkers
 from dcf.workforce.crew.roster_documents import RosterDocuments
 from dcf.workforce.crew.templates import read_staffing
-from dcf.workforce.crew.workers import CrewWish, MadeWorkers, Workers
+from dcf.workforce.crew.workers import Workers
 from dcf.workforce.skills.equipment import Equipment, Limits
 from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 from tests.support.tables import rows
@@ -208,7 +209,8 @@ def test_a_map_is_served_by_as_many_agents_as_its_task_asks_for(real: World, tmp
     real.plane.kick_off(run, "initial")
     real.notifications.pulse()
     told = {agent: [event["target_state"] for event in real.messages(agent)] for agent in pool}
-    assert sorted(state for states in told.values() for state in states) == [f"Each/{n}/Price" for n in range(3)]
+    items = [f"Each/{n}/Price" for n in range(3)]
+    assert {agent: sorted(states) for agent, states in told.items()} == dict.fromkeys(pool, items)
     again = staffed(real, crew, mapping(3), run, tmp_path)
     assert (again.created, [one.agent_id for one in again.existing]) == ((), pool)
     assert len(crew.delete_workers(run)) == 3

@@ -9,8 +9,9 @@ import pytest
 from dcf.errors import AgentUnknown, Conflict, InvalidArgument, PlatformUnavailable
 from dcf.ports import AgentFound, AgentWish
 from dcf.store.keys import table as keys
+from dcf.workforce.crew.records import CrewWish, MadeWorkers
 from dcf.workforce.crew.templates import Staffing, TemplateReference
-from dcf.workforce.crew.workers import CrewWish, MadeWorkers, Workers
+from dcf.workforce.crew.workers import Workers
 from tests.platforms.conftest import Site, Workshop, read
 from tests.support.agents.faults import Died, Watched, always, once
 from tests.support.agents.skill_manifests import manifest

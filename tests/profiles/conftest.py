@@ -51,11 +51,13 @@ def connect(url: str) -> Connect:
     """Opens a connection with a key, and with the header of a profile."""
 
     @asynccontextmanager
-    async def opened(key: str, profile: str | None = None, mode: Any = "auto") -> AsyncIterator[ProfileClient]:
+    async def opened(
+        key: str, profile: str | None = None, mode: Any = "auto", path: str = "/mcp"
+    ) -> AsyncIterator[ProfileClient]:
         headers = {"Authorization": f"Bearer {key}"} | ({} if profile is None else {"x-dcf-profile": profile})
         async with (
             httpx2.AsyncClient(headers=headers) as http,
-            Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
+            Client(streamable_http_client(f"{url}{path}", http_client=http), mode=mode) as client,
         ):
             yield ProfileClient(client=client)
 

@@ -82,7 +82,7 @@ DEEPWORK: Final = {
         takes={"outputs": TEXTS, "notes": TEXT, "quality_review_override_reason": TEXT},
         required=("outputs",),
         answer=names("status"),
-        may=names("feedback failed_criteria begin_step summary all_outputs stack"),
+        may=names("feedback failed_criteria begin_step summary all_outputs stack waits_for_review"),
     ),
 }
 """Of the seed; tools and parameters of later versions are described by their own tests."""
@@ -286,7 +286,7 @@ MISSION_CONTROL: Final = {
         },
         required=("name",),
         answer=names("workflow_id created_at"),
-        may=names("objective profile total_phases"),
+        may=names("objective profile total_phases phases"),
     ),
     "start_phase": Contract(
         takes={
@@ -295,6 +295,7 @@ MISSION_CONTROL: Final = {
             "name": text(1, 200),
             "description": TEXT,
             "is_parallel": {**BOOLEAN, "default": False},
+            "members": {"type": "array", "items": text(1, 64), "maxItems": 50},  # in addition to the original's
         },
         required=("workflow_id", "number", "name"),
         answer=names("phase_id workflow_id number name is_parallel status"),

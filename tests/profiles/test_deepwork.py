@@ -110,7 +110,7 @@ async def test_a_workflow_begins_with_the_instructions_of_its_first_step(worker:
     assert begun["step_expected_outputs"] == ["competitors.md"]
     assert begun["step_quality_criteria"] == []
     assert begun["branch_name"] == "deepwork/competitive_research-full_analysis-acme"
-    assert begun["branch_status"] == "suggested"
+    assert begun["branch_status"].startswith("suggested: This server does not reach the git repository")
 
 
 async def test_double_finished_step_advances_twice(worker: ProfileClient) -> None:
@@ -135,6 +135,8 @@ async def test_concurrent_group_skips_members(site: Application, connect: Connec
     waits = await worker.twice("finished_step", outputs=["interviews.md"])
     assert (waits["status"], waits["failed_criteria"]) == ("needs_work", [])
     assert "being reviewed" in waits["feedback"]
+    assert "mark_review_as_passed" in waits["feedback"]
+    assert waits["waits_for_review"]["step_id"] == "interviews"
     async with connect(key(site), "deepwork") as reviewer:
         await pass_review(reviewer, worker)
         other = (await worker.twice("finished_step", outputs=["interviews.md"]))["begin_step"]
@@ -224,7 +226,7 @@ async def test_a_step_is_gone_back_to_once_also_if_the_server_died_in_between(
 
 async def test_a_workflow_started_within_another_ends_first(worker: ProfileClient) -> None:
     await start(worker)
-    inner = await start(worker, "small_job", "a name that is forgiven")
+    inner = await start(worker, "small_job", "only")
     assert inner["stack"] == [
         {"workflow": "competitive_research/full_analysis", "step": "identify"},
         {"workflow": "small_job/only", "step": "one"},
@@ -234,6 +236,23 @@ async def test_a_workflow_started_within_another_ends_first(worker: ProfileClien
     assert (done["status"], done["stack"]) == ("workflow_complete", inner["stack"][:1])
     outer = await worker.twice("finished_step", outputs=["competitors.md"])
     assert outer["begin_step"]["step_id"] == "interviews"
+
+
+async def test_a_wrong_name_is_rejected_with_the_names_that_exist(worker: ProfileClient) -> None:
+    wish = {"goal": "Know them", "workflow_name": "only"}
+    refused = await worker.failed("start_workflow", **{**wish, "job_name": "small_job", "workflow_name": "wrong"})
+    assert refused.text == "Error: Job 'small_job' has no workflow 'wrong'. Its workflows are: only."
+    refused = await worker.failed("start_workflow", **wish, job_name="big_job")
+    assert refused.text.startswith("Error: There is no job 'big_job'. The jobs are: ")
+    assert {"competitive_research", "small_job"} <= set(refused.text.removesuffix(".").split(": ")[-1].split(", "))
+
+
+async def test_an_agent_with_a_key_does_not_say_that_nobody_reviews(worker: ProfileClient) -> None:
+    await register(worker)
+    wish = {"goal": "Know them", "job_name": "competitive_research", "workflow_name": "full_analysis"}
+    await worker.ok("start_workflow", **wish, reviewed_by="nobody")
+    await worker.ok("finished_step", outputs=["competitors.md"])
+    assert (await worker.ok("finished_step", outputs=["interviews.md"]))["status"] == "needs_work"
 
 
 async def test_an_aborted_workflow_gives_way_to_the_one_around_it(worker: ProfileClient) -> None:

@@ -128,7 +128,7 @@ async def test_a_wrong_move_changes_nothing(site: Application, ada: ProfileClien
 
 async def test_empty_list_as_sentence(ada: ProfileClient, site: Application) -> None:
     assert await ada.ok("search_context", query="nobody-wrote-this-word") == {"results": []}
-    assert await ada.ok("search_context", query="anything", types=["code"]) == {"results": []}
+    assert await ada.ok("search_context", query="nobody-wrote-this-word", types=["code"]) == {"results": []}
     key = site.keys.create(WORKER, agent_id="nobody-has-work", label=None, life_s=None, project="empty")
     caller = site.keys.admit(key.text)
     assert caller is not None

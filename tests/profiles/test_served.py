@@ -90,7 +90,7 @@ async def test_who_lacks_a_scope_is_refused_before_anything_is_done_and_the_audi
         for tool in writing:
             refused = await found.failed(tool.name)
             assert "scope" in refused.text
-            assert "dcf keys create" in refused.text
+            assert "dcf keys add" in refused.text
     noted = [entry for entry in site.audit.newest(limit=200) if entry.change in {tool.name for tool in writing}]
     assert {entry.change for entry in noted} == {tool.name for tool in writing}
 

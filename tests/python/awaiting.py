@@ -1,27 +1,33 @@
 """The asynchronous client as if it blocked, so that one test tells of both clients."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any, cast
 
 from anyio.from_thread import BlockingPortal
 
-from dcf.client import AsyncClient, Client
+from dcf.client import AsyncClaim, AsyncClient, Client
 
 
 class Awaited:
-    """Each method is awaited on the event loop of a portal."""
+    """Each method is awaited on the event loop of a portal; so are those of a claim that one returns."""
 
-    def __init__(self, client: AsyncClient, portal: BlockingPortal) -> None:
+    def __init__(self, client: AsyncClient | AsyncClaim, portal: BlockingPortal) -> None:
         self._client = client
         self._portal = portal
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
+    def __getattr__(self, name: str) -> Any:
         method = getattr(self._client, name)
+        if not callable(method):
+            return method
         if iscoroutinefunction(method):
-            return lambda *args, **kwargs: self._portal.call(partial(method, *args, **kwargs))
+            return lambda *args, **kwargs: self._result(partial(method, *args, **kwargs))
         return lambda *args, **kwargs: self._items(method(*args, **kwargs))
+
+    def _result(self, method: Callable[[], Awaitable[Any]]) -> Any:
+        result = self._portal.call(method)
+        return Awaited(result, self._portal) if isinstance(result, AsyncClaim) else result
 
     def _items(self, found: AsyncIterator[Any]) -> Iterator[Any]:
         while True:

@@ -9,6 +9,7 @@ import pytest
 import dcf
 from dcf.client import Client
 from dcf.client import serving as client_serving
+from dcf.client.calls import call_pages
 from dcf.errors import (
     InvalidArgument,
     InvalidDefinition,
@@ -30,7 +31,10 @@ def test_a_run_is_started_served_and_ends_with_its_output(
 ) -> None:
     with greeter(served, agent):
         started = client.start(HELLO, {"name": "Ada"}, agents=agent, workflow_id=run_id, tags=["greeting"])
-        assert (started.workflow_id, started.existed, started.warnings) == (run_id, False, ())
+        assert (started.workflow_id, started.existed) == (
+            run_id,
+            False,
+        )  # a warning: its worker may not have called yet
         assert client.result(run_id, timeout_s=PATIENCE_S) == {"greeting": "Hello, Ada!"}
     found = client.get(run_id)
     assert (found.status, found.is_over, found.output) == ("succeeded", True, {"greeting": "Hello, Ada!"})
@@ -66,7 +70,8 @@ def test_a_run_that_does_not_succeed_raises_its_error_and_cause(
     error = failed.value
     assert (error.code, error.status, error.workflow_id) == ("run_failed", "failed", run_id)
     assert (error.error, error.cause) == ("NoName", "the input has no name")
-    assert str(error) == f"Run '{run_id}' is failed (NoName: the input has no name)."
+    assert error.message == f"Run '{run_id}' is failed (NoName: the input has no name)."
+    assert f'`client.retry("{run_id}")` lets the run go on' in str(error)
 
 
 def test_waiting_ends_after_the_time_that_was_given_and_the_run_goes_on(client: Client, run_id: str) -> None:
@@ -88,7 +93,8 @@ def test_a_run_is_paused_explained_resumed_resolved_and_cancelled(client: Client
     assert (resolved.state_status, resolved.next_states, resolved.run_status) == ("succeeded", ("Second",), "running")
     (finding,) = client.why(run_id, "Second").findings
     assert (finding.cause, finding.state) == ("nobody_assigned", "Second")
-    assert finding.remedy.command is not None
+    assert finding.remedy.call is not None
+    assert finding.remedy.call["tool"] == "resolve_state"
     assert client.resolve(run_id, "Second", assign=[agent]).assigned == (agent,)
     assert client.cancel(run_id, reason="enough").run_status == "cancelled"
     found = client.get(run_id)
@@ -158,8 +164,9 @@ def test_what_is_refused_is_raised_with_its_code_and_what_to_do(client: Client, 
 
 def test_what_is_wrong_with_a_call_is_raised_as_its_class(client: Client, run_id: str) -> None:
     client.start(HELLO, workflow_id=run_id)
-    with pytest.raises(UnknownRun, match="There is no run 'nobody'"):
+    with pytest.raises(UnknownRun, match="There is no run 'nobody'") as unknown:
         client.get("nobody")
+    assert str(unknown.value) == "There is no run 'nobody'. `client.list()` lists the runs."
     with pytest.raises(UnknownState):
         client.why(run_id, "Nowhere")
     with pytest.raises(InvalidArgument, match="workflow_id"):
@@ -201,10 +208,14 @@ def test_a_workflow_in_any_form_is_valid_and_says_what_it_leaves_open(client: Cl
     assert client.language().startswith("# The workflow language")
 
 
+def _pages_of_two(*what: Any, **arguments: Any) -> Any:
+    return call_pages(*what, **arguments | {"limit": 2})
+
+
 def test_runs_are_listed_in_pages_that_are_read_as_needed(
     client: Client, run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dcf.client.watching._PAGE", 2)
+    monkeypatch.setattr("dcf.client.derived.operations.call_pages", _pages_of_two)
     for number in range(5):
         client.start(EMPTY, workflow_id=f"{run_id}-{number}", tags=[run_id])
     listed = list(client.list(tag=run_id))

@@ -4,20 +4,35 @@ Nothing here runs. Each `assert_type` says what a user's editor says. `test_type
 """
 
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, assert_type
 
 import dcf
 from dcf.client import (
+    AcquiredLease,
+    AddedEntry,
+    AddedUnits,
+    AgentContext,
     AnsweredQuestion,
     AnsweredTask,
     AskedQuestion,
+    AsyncClaim,
     AsyncClient,
+    AwaitedEvent,
+    ChangedDocument,
+    Claim,
+    ClaimedState,
     Client,
+    CompletedState,
+    CompletedStates,
     CorrectedResult,
+    CreatedControlPlane,
     CreatedSchedule,
+    CreatedWorkers,
     DecidedGate,
     DefinitionDetails,
+    DeletedAgent,
     DeletedDefinition,
     DeletedFinding,
     DeletedRun,
@@ -28,14 +43,28 @@ from dcf.client import (
     FinalizedRun,
     FindingDetails,
     HeldRun,
+    KeptArtifact,
     LeftNote,
+    ListedPath,
+    ListedProject,
     ListedRun,
+    ListedSkills,
     ListedTask,
+    ListedWork,
     LivingTask,
+    LoadedSkill,
+    MadeProject,
+    MyAssignment,
     NotifiedAgents,
+    OpenedRun,
     OperatedRun,
+    ReadArtifact,
+    ReadControlPlane,
+    ReadEntry,
+    ReadSums,
     RegisteredAgent,
     ReleasedState,
+    RenewedLease,
     ResolvedState,
     RetriedRun,
     RunDetails,
@@ -43,12 +72,14 @@ from dcf.client import (
     RunExport,
     RunStatusName,
     ScheduleDetails,
+    SearchedAll,
     SentSignal,
     Serving,
     ShownDefinition,
     ShownFinding,
     StartedRun,
     StateDetails,
+    UpdatedState,
     ValidatedWorkflow,
     WaitingGate,
 )
@@ -150,6 +181,64 @@ def uses_of_findings_and_the_catalogue() -> None:
         assert_type(client.delete_definition("rule", "python"), DeletedDefinition)
 
 
+def uses_of_work_and_leases() -> None:
+    """Say what a program gets that does work by itself."""
+    with dcf.connect() as client:
+        assert_type(client.await_workflow_event("ann", timeout_s=5, lease_states=("Greet",)), AwaitedEvent)
+        assert_type(client.await_workflow_event("ann").acknowledged, bool | None)
+        assert_type(client.find_work("ann", status="ready"), Iterator[ListedWork])
+        claim = client.claim_work("ann")
+        assert_type(claim, Claim | None)
+        if claim is not None:
+            assert_type(claim.state, str)
+            assert_type(claim.complete({"n": 1}, usage={"seconds": 2}), UpdatedState)
+            assert_type(claim.fail("TooVague", "No figures."), UpdatedState)
+            assert_type(claim.renew(60), RenewedLease)
+            assert_type(claim.release("another time"), ReleasedState)
+        assert_type(client.claim_ready_state("r", "ann"), ClaimedState)
+        assert_type(client.acquire_state_lease("r", "Greet", "ann"), AcquiredLease)
+        assert_type(client.renew_state_lease("r", "Greet", "token"), RenewedLease)
+        done = client.update_workflow_control_plane(
+            "r", "Greet", new_status="succeeded", output=1, usage={"seconds": 2}
+        )
+        assert_type(done, UpdatedState)
+        assert_type(done.run_status, RunStatusName | None)
+        completed = client.complete_states("r", [{"state": "Greet", "lease_token": "token", "output_json": 1}])
+        assert_type(completed, CompletedStates)
+        assert_type(completed.completed, tuple[CompletedState, ...])
+        assert_type(client.read_workflow_control_plane("r", summary=True), ReadControlPlane)
+        assert_type(client.get_my_assignment("ann"), MyAssignment)
+        assert_type(client.load_skill("skill://pricing", "ann"), LoadedSkill)
+        assert_type(client.get_skillset(), ListedSkills)
+
+
+def uses_of_what_is_kept_beside_runs() -> None:
+    """Say what projects, journals, artifacts, documents and files return."""
+    with dcf.connect() as client:
+        assert_type(client.put_project("shop", paths=["/srv/shop", {"path": "/srv", "machine": "ci"}]), MadeProject)
+        assert_type(client.list_projects(), Iterator[ListedProject])
+        assert_type(client.add_journal_entry("r", "decision", "so", agent_id="ann"), AddedEntry)
+        assert_type(client.read_journal("r", kind="decision", since=datetime.now(UTC)), Iterator[ReadEntry])
+        assert_type(client.put_artifact("r", b"content", name="a"), KeptArtifact)
+        assert_type(client.get_artifact("r", "a").content, bytes)
+        assert_type(client.get_artifact("r", "a"), ReadArtifact)
+        assert_type(client.json_set("doc:a", "$.a", [1]), ChangedDocument)
+        assert_type(client.list_directory(recursive=True), Iterator[ListedPath])
+        assert_type(client.get_context("r"), AgentContext)
+        assert_type(client.search("price", types=["finding"]), SearchedAll)
+        assert_type(client.read_usage("r", until="1h"), ReadSums)
+
+
+def uses_of_runs_that_grow_and_of_agents() -> None:
+    """Say what comes of runs without a workflow, and of those that are created without being started."""
+    with dcf.connect() as client:
+        assert_type(client.open_run("migration", tags=["db"]), OpenedRun)
+        assert_type(client.add_units("r", [{"name": "a"}]), AddedUnits)
+        assert_type(client.create_workflow_control_plane({"asl": {}}, gates=[{"Name": "lint"}]), CreatedControlPlane)
+        assert_type(client.create_worker_agents(workflow_id="r", default_tags=("team:x",)), CreatedWorkers)
+        assert_type(client.delete_agent(agent_name="a"), DeletedAgent)
+
+
 async def uses_of_an_asynchronous_client() -> None:
     """Say the same with await."""
     async with dcf.connect_async() as client:
@@ -161,6 +250,15 @@ async def uses_of_an_asynchronous_client() -> None:
         async for event in client.events("r", follow=True):
             assert_type(event, RunEvent)
         assert_type(await client.cancel("r"), OperatedRun)
+        assert_type(await client.await_workflow_event("ann"), AwaitedEvent)
+        assert_type(client.find_work(), AsyncIterator[ListedWork])
+        claim = await client.claim_work("ann", workflow_id="r")
+        assert_type(claim, AsyncClaim | None)
+        if claim is not None:
+            assert_type(await claim.complete({"n": 1}), UpdatedState)
+            assert_type(await claim.fail("TooVague"), UpdatedState)
+            assert_type(await claim.renew(), RenewedLease)
+            assert_type(await claim.release(), ReleasedState)
         async with client.serve({"Greet": greet}, "greeter") as serving:
             assert_type(serving, Serving)
             assert_type(await serving.stopped(grace_s=5), None)

@@ -57,6 +57,17 @@ def test_a_skill_is_found_by_a_file_uri_and_as_an_object(library: Library, direc
     assert library.resolve(CHECK).name == "Check.Order"
 
 
+def test_a_skill_is_found_by_its_path_from_here(
+    library: Library, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """csv_to_manifests answers paths like generated/manifests/NAME.json."""
+    monkeypatch.chdir(directory.parent)
+    assert library.resolve("manifests/check.json").name == "Check.Order"
+    for elsewhere in ("secret.json", "manifests/../secret.json"):
+        with pytest.raises(InvalidArgument, match="no such file"):
+            library.resolve(elsewhere)
+
+
 @rows("reference", NAMES[:7])
 def test_validation_and_loading_understand_the_same_names(directory: Path, reference: str) -> None:
     binding = {"agent_ref": {"name": "w"}, "skills": [reference]}

@@ -9,8 +9,9 @@ from dcf.settings.process import Settings
 from dcf.verbs import envelope
 from dcf.verbs.examples import smallest_call
 from dcf.verbs.limits import Meter, meter_of
+from dcf.verbs.merged.merged_tools import meant
 from dcf.verbs.registry import TOOLS
-from tests.tools.calls import Answer, check
+from tests.tools.calls import SERVED, Answer, check
 
 EVERYTHING = tuple(Scope)
 WORKER = (Scope.READ, Scope.WORK)
@@ -31,7 +32,8 @@ async def ask(
     application: Application, caller: Caller, tool: str, meter: Meter | None = None, /, **arguments: Any
 ) -> Answer:
     """Call a tool as this caller; the answer is checked as every answer is."""
-    reply = await envelope.call(TOOLS[tool], application, arguments, caller, meter or meter_of(Settings()))
+    spec, sent = meant(SERVED.get(tool) or TOOLS[tool], arguments)
+    reply = await envelope.call(spec, application, sent, caller, meter or meter_of(Settings()))
     answer = Answer(payload=json.loads(reply.text), text=reply.text, broken=reply.broken)
     check(answer, tool)
     return answer

@@ -13,13 +13,19 @@ import uvicorn
 from mcp.client import Client
 from starlette.applications import Starlette
 
-from dcf.tools.mcp import selection as profiles  # noqa: F401 - importing it registers all tools
+from dcf.tools.mcp.reference import OF_EVERY_TOOL
+from dcf.tools.mcp.selection import callable_tools
 from dcf.values.json_text import dump
-from dcf.verbs.registry import TOOLS
-from dcf.verbs.schemas import answer_of, listed_of
+from dcf.verbs.answers.schemas import answer_schema
+from dcf.verbs.registry import TOOLS, ToolSpec
+from dcf.verbs.schemas import listed_of
 from tests.support.paths import ROOT
+from tests.tools.closing import closed
 
 Json = Any
+
+SERVED = {spec.name: spec for spec in callable_tools((), read_only=False)}
+"""What can be called by name: tools of lists, and verbs that are on none."""
 
 WORKFLOWS = ROOT / "workflows"
 ORDER_WORKFLOW: dict[str, Json] = json.loads((WORKFLOWS / "order_processing.json").read_text())
@@ -95,19 +101,24 @@ class Tools:
     async def refused(self, code: str, tool: str, /, **arguments: Json) -> Answer:
         answer = await self.call(tool, **arguments)
         assert answer.code == code, answer.text
+        assert code in {"ok", *_served(tool).codes, *OF_EVERY_TOOL}, f"the description of {tool} lacks the code"
         return answer
 
 
 @cache
 def _promised(tool: str) -> jsonschema.Draft202012Validator:
     """The schema of a tool's answers, made once: that takes as long as the call of a tool."""
-    return jsonschema.Draft202012Validator(answer_of(TOOLS[tool]))
+    return jsonschema.Draft202012Validator(closed(answer_schema(_served(tool))))
 
 
 @cache
 def _listed(tool: str) -> frozenset[str]:
     """The names of the arguments that a list shows of a tool."""
-    return frozenset(listed_of(TOOLS[tool])["properties"])
+    return frozenset(listed_of(_served(tool))["properties"])
+
+
+def _served(tool: str) -> ToolSpec:
+    return SERVED.get(tool) or TOOLS[tool]
 
 
 def check(answer: Answer, tool: str) -> None:

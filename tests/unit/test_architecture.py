@@ -22,7 +22,10 @@ PACKAGE = Path(errors.__file__).parent
 FILES = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path for path in PACKAGE.rglob("*.py")}
 MODULES = {name.removesuffix(".__init__"): path for name, path in FILES.items()}
 
-PURE_PACKAGES = ("dcf.core", "dcf.asl", "dcf.values")
+PURE_PACKAGES = (
+    *("dcf.core", "dcf.asl", "dcf.values"),
+    *("dcf.verbs.wording.calls", "dcf.verbs.wording.row", "dcf.verbs.wording.steps"),
+)
 IMPURE_FILES = re.compile(
     r"(.*_)?(keys|storage|operations|verbs)|scripts|moving|expiring|gauges|unit_cache|write_watch"
     r"|correcting|events|registration|routes|elicitation|readiness|arguments|references"
@@ -32,6 +35,8 @@ IMPURE_FILES = re.compile(
 CONFINED = "dcf.confined"
 CONFINING = ("dcf.asl.expressions.confinement",)
 """Calls of pure functions in child processes, and who makes them: the language, for what could exhaust this process."""
+DERIVED = ("dcf.verbs.description.table", "dcf.verbs.wording.calls", "dcf.client.derived", "dcf.client.__init__")
+"""What is written by `make verbs`: nobody edits it, and it grows with the number of verbs."""
 MAX_BODY = 50
 MAX_FILE = 400
 MAX_IN_FOLDER = 20
@@ -167,7 +172,7 @@ KNOW_MCP = (r"verbs\.(authentication|endpoints|progress)", r"features\.\w+\.(rou
     [
         ("redis", (r"store\.", r"features\.\w+\.(storage|scripts)")),
         ("mcp", (r"tools\.", r"stub\.server", r"hosting\.tool_servers", r"local\.", *KNOW_MCP)),
-        ("yaml", (r"authoring\.yaml_text",)),
+        ("yaml", (r"authoring\.yaml_text", r"cli\.commands\.formats")),
         ("letta_client", (r"adapters\.letta",)),
         ("opentelemetry", (r"telemetry\.",)),
     ],
@@ -207,7 +212,7 @@ def test_nobody_above_the_verbs_reaches_through_them_to_the_store(upper: str) ->
 # Sizes and names
 
 
-@rows("name", FILES)
+@rows("name", [name for name in FILES if not is_in(name, *DERIVED)])
 def test_a_file_can_be_read_in_one_sitting(name: str) -> None:
     assert len(FILES[name].read_text("utf-8").splitlines()) <= MAX_FILE
 

@@ -62,7 +62,7 @@ POSIX_ONLY: Final = {
     "dcf/confined/processes.py": "the same",
     "dcf/files/tree.py": "tools of files refuse: no directory can be opened on Windows",
     "dcf/hosting/children.py": "handlers of `dcf host`, a process of a server's machine",
-    "dcf/local/commands.py": "`dcf local` works below a root, which Windows cannot open",
+    "dcf/local/commands.py": "`dcf agents local` works below a root, which Windows cannot open",
     "dcf/local/file_reading.py": "the same",
     "dcf/local/git.py": "the same",
     "dcf/store/embedded/directories.py": "the embedded server refuses Windows before",

@@ -145,11 +145,11 @@ def test_the_bytes_of_items_are_a_positive_number(monkeypatch: pytest.MonkeyPatc
         read_settings()
 
 
-def test_the_readme_has_every_setting_and_no_other() -> None:
-    page = (ROOT / "README.md").read_text("utf-8")
-    table = page[page.index("## Settings") : page.index("## Who may call")] + page[page.index("## Limits") :]
-    rows = [line for line in table.splitlines() if line.startswith("|")]
-    told = {name for row in rows for name in re.findall(r"`((?:[A-Z][A-Z0-9]*_)+[A-Z]+)`", row)}
-    named = [name for row in rows for name in re.findall(r"`([A-Z0-9_]+)`", row.split("|")[1])]
-    assert len(named) == len(set(named)), "a setting has one row"
-    assert told - {"STUB_MCP_HOST", "STUB_MCP_PORT"} == set(settings.VARIABLES), "the two are options of `dcf stub`"
+def test_the_reference_has_every_setting_once_and_no_other() -> None:
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8")
+    table, others = page.split("## Variables of other programs")
+    named = [name for row in table.splitlines() for name in re.findall(r"^\| `([A-Z0-9_]+)` \|", row)]
+    assert sorted(named) == sorted(settings.VARIABLES)
+    mentioned = set(re.findall(r"`((?:[A-Z][A-Z0-9]*_)+[A-Z]+)(?:=[^`]*)?`", table))
+    assert mentioned <= set(settings.VARIABLES)
+    assert not set(re.findall(r"^\| `([A-Z0-9_]+)`", others, re.MULTILINE)) & set(settings.VARIABLES)

@@ -28,7 +28,7 @@ async def _refusal(tools: Tools, tool: str, /, **arguments: Any) -> tuple[str, s
 async def test_an_unknown_argument_is_refused_by_name(tools: Tools) -> None:
     error, hint = await _refusal(tools, "read_workflow_control_plane", workflow_id="r", include_metas=True)
     assert error == "There is no argument 'include_metas'."
-    assert "include_meta," in hint
+    assert "include_inputs," in hint
 
 
 async def test_an_unknown_argument_is_told_before_anything_else(tools: Tools) -> None:
@@ -267,7 +267,7 @@ async def test_refusals_that_were_to_be_expected_are_no_errors_of_the_call(tools
     mismatch = wish | {"owner_agent_id": "other"}
     assert not (await tools.refused("owner_mismatch", "acquire_state_lease", **mismatch, state="A")).broken
     token = await lease_on(tools, run_id)
-    held = await tools.refused("lease_held", "acquire_state_lease", **wish, state="A")
+    held = await tools.refused("lease_held", "acquire_state_lease", **wish, state="A", lease_token="another")
     assert not held.broken
     assert held["retry_after_s"] > 0
     assert token not in held.text

@@ -20,8 +20,9 @@ from dcf.store.keys.table import AUDIT_TRAIL, PROBE
 from dcf.tools.mcp.server import build_server
 from dcf.values import json_text
 from dcf.verbs import envelope
+from dcf.verbs.description.words import ID
 from dcf.verbs.limits import meter_of
-from dcf.verbs.registry import ID_PATTERN, TOOLS
+from dcf.verbs.registry import TOOLS
 from tests.support.redis.redis_contents import GONE_S, Kept, changed, content_of
 from tests.support.tables import rows
 from tests.tools.access import smallest
@@ -80,6 +81,7 @@ BAD_BY_NAME: dict[str, list[Any]] = {
     "ask": ["", "a b", "[", 7, {}, [], [7], {"group": 7}],
     "lease_states": ["", "A", 7, {}, [], [7], [""], ["a\nb"], [LONG], ["a"] * 201],
     "gates": _NO_GATES,
+    "failed": ["", "[", 7, {}, [7], [["a"]]],
     "criteria": _NO_GATES,
     "exit_code": [number for number in BAD_NUMBERS if number != -1],
 }
@@ -125,7 +127,7 @@ _ANYTHING = {
 
 def _is_id(texts: list[dict[str, Any]]) -> bool:
     """Return True for the name of a group of people, which is an id; a group of units is named as a state is."""
-    return any(one.get("pattern") == ID_PATTERN for one in texts)
+    return any(one.get("pattern") == ID for one in texts)
 
 
 _TOOLS = sorted(name for name, spec in OFFERED.items() if spec.toolset not in {"authoring", "redis_json", "files"})

@@ -12,9 +12,10 @@ from dcf.core.documents.model import RunStatus
 from dcf.core.documents.refusals import run_over
 from dcf.errors import PlatformUnavailable
 from dcf.tools.mcp.server import build_server
-from dcf.verbs.registry import TOOLS, Answer, Arguments, refused, tool
+from dcf.verbs.registry import TOOLS, Answer, Arguments, refused
 from dcf.workforce.steps import Step
 from tests.tools.calls import Tools
+from tests.tools.registering import tool
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +39,7 @@ def broken(request: pytest.FixtureRequest) -> Iterator[str]:
         raise KeyError(SECRET)
 
     function = broken_async_tool if request.param == "raises while awaited" else broken_tool
-    tool(toolset="planning", scope=Scope.READ, arguments=_Nothing, answer=Answer)(function)
+    tool(Scope.READ, _Nothing)(function)
     yield function.__name__
     del TOOLS._specs[function.__name__]
 
@@ -66,7 +67,7 @@ async def test_a_platform_that_is_down_is_said_to_be_and_when_to_try_again(appli
     def down_tool(app: Application, args: _Nothing) -> Answer:
         raise PlatformUnavailable("The agent platform does not answer.", retry_after_s=7)
 
-    tool(toolset="planning", scope=Scope.READ, arguments=_Nothing, answer=Answer)(down_tool)
+    tool(Scope.READ, _Nothing)(down_tool)
     try:
         async with Client(build_server(application)) as client:
             answer = await (await Tools.of(client)).refused("platform_unavailable", "down_tool")

@@ -182,7 +182,7 @@ async def test_every_refusal_of_a_worker_names_the_next_call(tools: Tools, run_i
     one = {"workflow_id": run_id, "owner_agent_id": "one"}
     await tools.ok("acquire_state_lease", state="A", **one)
     refusals = [
-        await tools.refused("lease_held", "acquire_state_lease", state="A", **one),
+        await tools.refused("lease_held", "acquire_state_lease", state="A", lease_token="another", **one),
         await tools.refused("not_ready", "acquire_state_lease", state="B", **one | {"owner_agent_id": "two"}),
         await tools.refused("nothing_ready", "claim_ready_state", **one),
         await tools.refused("token_required", UPDATE, state="A", new_status="succeeded", **one),
@@ -234,7 +234,7 @@ async def test_a_refusal_whose_hint_names_no_call_names_the_one_to_repeat(tools:
 
 async def test_a_planner_is_led_from_the_document_to_the_end_of_the_run(tools: Tools, run_id: str) -> None:
     led = [step for step, _ in next_of(await tools.ok("validate_workflow", workflow_json=ORDER_WORKFLOW))]
-    assert led == ["create_workflow_control_plane", "create_worker_agents", "notify_next_worker_agent"]
+    assert led == ["start_run", "create_worker_agents"]
     sent = {"workflow_json": ONE_TASK, "workflow_id": run_id, "agents_map_json": {"A": "worker-1"}}
     made = await tools.ok("create_workflow_control_plane", **sent)
     tool, arguments = next_of(made)[0]

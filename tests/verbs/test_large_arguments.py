@@ -11,9 +11,10 @@ from pydantic import Field, model_validator
 from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.verbs.argument_checks import is_large
-from dcf.verbs.registry import TOOLS, Answer, Arguments, tool
+from dcf.verbs.registry import TOOLS, Answer, Arguments
 from tests.support.tables import rows
 from tests.tools.access import ask, key_of
+from tests.tools.registering import tool
 
 pytestmark = pytest.mark.anyio
 
@@ -49,7 +50,7 @@ def gate() -> Iterator[_Gate]:
         def _wait(cls, given: Any) -> Any:
             return found.pass_through(given)
 
-    @tool(toolset="planning", scope=Scope.READ, arguments=GatedTool, answer=Answer)
+    @tool(Scope.READ, GatedTool)
     def gated_tool(app: Application, args: GatedTool) -> Answer:
         return Answer(status=f"{len(args.payload)} values")
 

@@ -1,4 +1,4 @@
-"""The table of limits in the README: every row is what the settings say, and has tests that cross it."""
+"""The page of limits: every row is what the settings say, and has tests that cross it."""
 
 import itertools
 import re
@@ -96,15 +96,16 @@ from tests.web.pages import test_login
 
 pytestmark = pytest.mark.anyio
 
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "reference" / "limits.md"
 DEFAULTS = Settings.model_fields
 LIMIT = TOOLS["read_workflow_control_plane"].arguments.model_json_schema()["properties"]["limit"]
 
 
 def _rows() -> dict[str, list[str]]:
-    """The table by its first column."""
-    section = README.read_text("utf-8").split("## Limits\n")[1].strip().split("\n\n")[0]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines()[2:]]
+    """The rows of all tables by their first column."""
+    lines = [line for line in PAGE.read_text("utf-8").splitlines() if re.match(r"\| (?!what )", line)]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert len({first for first, *_ in rows}) == len(rows)
     return {first: rest for first, *rest in rows}
 
 
@@ -154,11 +155,11 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         DEFAULTS["max_request_values"].default,
         test_bodies.test_a_request_with_more_than_two_hundred_thousand_values_is_not_parsed,
     ),
-    "bodies of HTTP requests that one server holds, beyond 64 KiB of each": (
+    "bodies of HTTP requests that one server holds, without the first 64 KiB of each": (
         DEFAULTS["max_bodies_bytes"].default,
         test_bodies.test_all_keys_together_hold_no_more_than_the_limit,
     ),
-    "those of one key": (
+    "bodies of HTTP requests of one key": (
         DEFAULTS["max_caller_bodies_bytes"].default,
         test_bodies.test_one_key_holds_a_part_of_the_bodies_and_no_more,
     ),
@@ -166,7 +167,7 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         DEFAULTS["header_timeout_s"].default,
         test_connections.test_headers_that_do_not_come_in_time_are_given_up,
     ),
-    "seconds until its body has arrived, or its answer is taken": (
+    "seconds until the body of a request has arrived, or its answer is taken": (
         DEFAULTS["body_timeout_s"].default,
         test_connections.test_a_body_that_does_not_come_in_time_is_given_up,
     ),
@@ -206,15 +207,15 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         schema_syntax.MAX_SCHEMA,
         test_json_schemas.test_a_schema_that_values_cannot_be_checked_with_has_a_flaw,
     ),
-    "comparisons of an output with it": (
+    "comparisons of an output with its OutputSchema": (
         schema_check.MAX_CHECKS,
         test_json_schemas.test_a_check_that_would_not_end_is_given_up,
     ),
-    "steps of matching its patterns": (
+    "steps of matching the patterns of an OutputSchema": (
         schema_check.MAX_MATCHING,
         test_json_schemas.test_a_check_that_would_not_end_is_given_up,
     ),
-    "problems of an output that are told at once": (
+    "problems of an output that one answer lists": (
         schema_check.MAX_MISFITS,
         test_output_schemas.test_many_problems_are_cut_and_nothing_unprintable_is_told,
     ),
@@ -222,7 +223,7 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         brief_syntax.MAX_INSTRUCTIONS,
         test_core_briefs.test_instructions_that_could_not_be_shown_are_a_problem,
     ),
-    "expressions in them": (
+    "expressions in the Instructions of a Task": (
         brief_syntax.MAX_EXPRESSIONS,
         test_core_briefs.test_instructions_that_could_not_be_shown_are_a_problem,
     ),
@@ -280,7 +281,10 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "projects": (projects.MOST_PROJECTS, test_projects.test_there_are_no_more_projects_than_may_be),
     "projects that one key created": (projects.MOST_OF_ONE, test_projects.test_there_are_no_more_projects_than_may_be),
     "paths of a project": (projects.MOST_PATHS, test_projects.test_what_is_no_project_is_refused),
-    "what a project says of itself": (projects.MOST_BYTES, test_projects.test_what_is_no_project_is_refused),
+    "the description of a project, with all its fields": (
+        projects.MOST_BYTES,
+        test_projects.test_what_is_no_project_is_refused,
+    ),
     "an artifact": (DEFAULTS["artifact_max_bytes"].default, test_artifacts.test_what_is_no_artifact_is_refused),
     "bytes of the artifacts of a run": (
         DEFAULTS["artifact_run_bytes"].default,
@@ -301,7 +305,7 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         DEFAULTS["quota_artifact_bytes"].default,
         test_artifacts.test_a_key_holds_no_more_bytes_of_artifacts_than_its_quota,
     ),
-    "seconds between two ticks of a schedule, at least": (
+    "seconds between two starts of a schedule, at least": (
         timing.LEAST_EVERY_S,
         test_timing.test_a_schedule_ticks_every_ten_seconds_at_most,
     ),
@@ -309,11 +313,11 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         schedules.MOST_INPUT,
         test_schedule_tools.test_the_input_of_a_schedule_has_64_kib_at_most,
     ),
-    "ticks of a schedule that are caught up, and starts that wait": (
+    "missed starts of a schedule that are caught up, and starts that wait": (
         timing.MOST_TICKS,
         test_scheduling.test_a_hundred_starts_wait_at_most_and_the_others_are_noted,
     ),
-    "ticks that the history of a schedule tells of": (
+    "starts in the history of a schedule": (
         schedules.MOST_RECORDS,
         test_scheduling.test_the_history_has_the_latest_fifty_ticks,
     ),
@@ -330,7 +334,7 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         journal.LONGEST_ENTRY_TEXT,
         test_journal.test_what_is_no_entry_is_refused_with_what_is_wrong,
     ),
-    "issues that block a run at once": (
+    "issues that block a run at the same time": (
         blockers.MOST_BLOCKERS,
         test_journal.test_no_more_issues_block_a_run_than_its_meta_keeps,
     ),
@@ -348,7 +352,7 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         core_gates.MOST_VERDICTS,
         test_gates.test_only_so_many_verdicts_are_kept,
     ),
-    "times that a gate is asked in vain": (
+    "verdicts of a gate that are unavailable": (
         core_gates.MOST_UNAVAILABLE,
         test_gates.test_a_command_that_could_not_be_run_is_asked_for_again_and_people_in_the_end,
     ),
@@ -356,7 +360,7 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         verdicts.LONGEST_TAIL,
         test_gate_tools.test_a_long_tail_of_a_command_is_refused,
     ),
-    "units and groups of a run that grows": (
+    "units and groups of an open run": (
         units.MOST_UNITS,
         test_core_growing.test_a_run_takes_only_so_many_units_and_a_call_only_so_many,
     ),
@@ -379,11 +383,11 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         test_talk.test_a_run_keeps_only_so_many_questions,
     ),
     "questions about a state in one visit": (talk.MOST_OF_VISIT, test_talk.test_questions_about_a_state_are_bounded),
-    "signals that a run keeps for states to come": (
+    "signals that a run keeps for later states": (
         signals.MOST_KEPT,
         test_signals.test_a_run_keeps_only_so_many_signals,
     ),
-    "bytes of their payloads": (
+    "bytes of the payloads of kept signals": (
         signals.MOST_KEPT_BYTES,
         test_signals.test_payloads_that_are_kept_are_bounded_together,
     ),
@@ -442,8 +446,8 @@ def test_every_row_of_the_table_is_proved() -> None:
 @rows("row", PROOFS)
 def test_the_table_says_what_the_code_does(row: str) -> None:
     limit, variables, _ = _rows()[row]
-    units = {"KiB": 1024, "MiB": 1024**2}
-    number, unit = re.match(r"([0-9 ]+?)(?: (KiB|MiB)|[,:]| a second|$)", limit).groups()  # type: ignore[union-attr]
-    assert int(number.replace(" ", "")) * units.get(unit, 1) == PROOFS[row][0]
+    units = {"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+    number, unit = re.match(r"([0-9,]+?)(?: (KiB|MiB|GiB)|, |[:;]| a second|$)", limit).groups()  # type: ignore[union-attr]
+    assert int(number.replace(",", "")) * units.get(unit, 1) == PROOFS[row][0]
     for variable in re.findall(r"`DCF_([A-Z_]+)`", variables):
         assert variable.lower() in DEFAULTS

@@ -11,7 +11,8 @@ from dcf.application.application import Application, open_application
 from dcf.core.access.model import Scope, local_caller
 from dcf.settings.process import Settings
 from dcf.verbs.registry import TOOLS
-from dcf.web.action_table import ACTIONS, Given
+from dcf.web.action import Given
+from dcf.web.action_table import ACTIONS
 from dcf.web.admission import Admission
 from dcf.web.guard import Guard
 from dcf.web.sessions import Sessions

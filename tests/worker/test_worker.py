@@ -172,6 +172,7 @@ def test_a_claimed_state_without_a_function_is_given_back() -> None:
         "workflow_id": RUN,
         "state": "Z",
         "lease_token": "token-Z",
+        "reason": "this worker has no function for the state.",
     }
     assert tools.names.count("update_workflow_control_plane") == 1
 

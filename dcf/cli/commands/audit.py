@@ -1,4 +1,4 @@
-"""The command `dcf audit`: changes outside runs, refused calls, log-ins and exports, listed or exported."""
+"""The command `dcf store audit`: changes outside runs, refused calls, log-ins and exports, listed or exported."""
 
 import os
 import re
@@ -14,6 +14,7 @@ from rich.text import Text
 
 from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag
+from dcf.cli.commands.formats import print_json
 from dcf.cli.patience import patience
 from dcf.cli.reading.views import console, print_wrapped, say
 from dcf.cli.text import clean, json_text
@@ -31,7 +32,7 @@ _KEY_ID: Final = re.compile(r"[0-9a-f]{12}", re.ASCII)
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command()(audit)
+    app.command("store audit")(audit)
 
 
 def audit(
@@ -52,7 +53,7 @@ def audit(
 ) -> None:
     """List who changed agents, skills, files, documents and API keys, and what was refused, newest first.
 
-    A change without an outcome goes on, or its process died before it was told. For a run see `dcf events`.
+    A change without an outcome goes on, or its process died before it was told. For a run see `dcf runs events`.
 
     --export writes one JSON object to a line, the outcome of a change as a line of its own (`of`), and prints the id of
     the last entry; pass that as --after to go on from there.
@@ -75,7 +76,7 @@ def audit(
             return
         entries = found.audit.newest(limit, wanted)
     if as_json:
-        typer.echo(json_text([entry.as_json() for entry in entries], indent=2))
+        print_json([entry.as_json() for entry in entries])
         return
     nothing = "Nothing was changed outside runs yet." if wanted == AuditFilter() else "There is no such entry."
     for line in [_line(entry) for entry in entries] or [Text(nothing)]:

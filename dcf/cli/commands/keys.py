@@ -1,8 +1,9 @@
-"""The commands `dcf keys`: create, list, show and revoke API keys for the HTTP transport.
+"""The commands `dcf keys`: add, list, show and revoke API keys for the HTTP transport.
 
 They write to Redis directly, not through a server: a user who can reach Redis is trusted already.
 """
 
+import inspect
 import re
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -15,8 +16,9 @@ from rich.text import Text
 from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.authorship import recorded
+from dcf.cli.commands.formats import print_json
 from dcf.cli.reading.views import console, say
-from dcf.cli.text import clean, json_text
+from dcf.cli.text import clean
 from dcf.core.access.model import MEANINGS, ApiKey, Scope
 from dcf.core.access.quotas import BOUNDS, Amount, read_quota, with_own
 from dcf.errors import InvalidArgument, StoreUnavailable, UnknownKey
@@ -30,21 +32,17 @@ _LONGEST_LABEL: Final = 100
 _LIFE: Final = "90d"
 _NEVER: Final = "never"
 
-keys = typer.Typer(
-    name="keys",
-    no_args_is_help=True,
-    help="Make, list, show and revoke API keys, which agents elsewhere call `dcf serve --transport http` with.\n\n"
-    + "\n\n".join(f"{scope.value}: {meaning}" for scope, meaning in MEANINGS.items()),
-)
-
 
 def mount(app: typer.Typer) -> None:
-    """Add the commands to an application, and those on agents that sign or are signed for by other keys."""
-    app.add_typer(keys)
+    """Add the commands to an application."""
+    meanings = "\n\n".join(f"{scope.value}: {meaning}" for scope, meaning in MEANINGS.items())
+    app.command("keys add", help=f"{inspect.getdoc(add)}\n\n{meanings}")(add)
+    app.command("keys show")(show)
+    app.command("keys ls")(list_keys)
+    app.command("keys revoke")(revoke)
 
 
-@keys.command()
-def create(
+def add(
     scope: Annotated[
         list[Scope] | None, typer.Option(help="What the key grants besides read; may be repeated.")
     ] = None,
@@ -71,8 +69,8 @@ def create(
     It acts as one agent, --agent-id, unless --any-agent is given. A worker needs read and work, a planner read, work
     and plan, a person who approves read and answer; without --scope a key may only read.
 
-    Examples:  dcf keys create --scope work --agent-id pricing-1 --expires 90d
-    dcf keys create --scope answer --agent-id alice --group finance
+    Examples:  dcf keys add --scope work --agent-id pricing-1 --expires 90d
+    dcf keys add --scope answer --agent-id alice --group finance
     """
     _check_binding(agent_id, any_agent=any_agent)
     project = None if project is None else check_id(project, "--project")
@@ -81,7 +79,7 @@ def create(
     quotas = dict(map(read_quota, quota or ()))
     life_s = None if expires == _NEVER else _seconds(expires)
     about = {"scopes": ",".join(scopes), **_bound(agent_id=agent_id, project=project)}
-    with opening.application() as found, recorded(found, "keys create", about) as recording:
+    with opening.application() as found, recorded(found, "keys add", about) as recording:
         made = found.keys.create(
             scopes,
             agent_id=agent_id,
@@ -94,7 +92,7 @@ def create(
         )
         recording.about["key_id"] = made.record.key_id
     if as_json:
-        typer.echo(json_text({"key": made.text, **_row(made.record, made.record.created_at)}, indent=2))
+        print_json({"key": made.text, **_row(made.record, made.record.created_at)})
         return
     typer.echo(made.text)
     who = " of ".join(filter(None, (agent_id or "any agent", ", ".join(groups))))
@@ -105,9 +103,8 @@ def create(
     say("callers set DCF_API_KEY to it")
 
 
-@keys.command()
 def show(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id (see `dcf keys list`).")],
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id (see `dcf keys ls`).")],
     as_json: JsonFlag = False,
 ) -> None:
     """Show one key: what it may do, its quotas, and how much of them is used."""
@@ -120,31 +117,29 @@ def show(
         used, quotas = asdict(found.usage.of(key_id)), asdict(with_own(found.settings.quotas, record.quotas))
     row = _row(record, now) | {"quotas": {name: {"limit": quotas[name], "used": used.get(name)} for name in quotas}}
     if as_json:
-        typer.echo(json_text(row, indent=2))
+        print_json(row)
         return
     console().print(_table([row]))
     console().print(_quota_table(row["quotas"], record.quotas))
 
 
-@keys.command("list")
 def list_keys(as_json: JsonFlag = False) -> None:
     """List the keys, oldest first, without the keys themselves."""
     with opening.application() as found:
         records, now = found.keys.all()
     rows = [_row(record, now) for record in records]
     if as_json:
-        typer.echo(json_text(rows, indent=2))
+        print_json(rows)
         return
     out = console()
     if not rows:
-        out.print(Text("No keys yet. Make one:  dcf keys create --scope work --agent-id NAME"), soft_wrap=True)
+        out.print(Text("No keys yet. Make one:  dcf keys add --scope work --agent-id NAME"), soft_wrap=True)
         return
     out.print(_table(rows))
 
 
-@keys.command()
 def revoke(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id (see `dcf keys list`).")],
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id (see `dcf keys ls`).")],
     as_json: JsonFlag = False,
 ) -> None:
     """End a key for good, at every server at once."""
@@ -157,14 +152,14 @@ def revoke(
         except StoreUnavailable as error:  # a key can be revoked even when Redis is full
             say(f"the audit trail does not tell of it: {error.message}")
     if as_json:
-        typer.echo(json_text(_row(record, record.created_at), indent=2))
+        print_json(_row(record, record.created_at))
         return
     typer.echo(f"key {record.key_id} is revoked")
 
 
 def _check_key_id(text: str) -> None:
     if not re.fullmatch(r"[0-9a-f]{12}", text, re.ASCII):
-        raise InvalidArgument("ID is not the id of a key.", "List the ids with `dcf keys list`; never pass the key.")
+        raise InvalidArgument("ID is not the id of a key.", "List the ids with `dcf keys ls`; never pass the key.")
 
 
 def _check_binding(agent_id: str | None, *, any_agent: bool) -> None:
@@ -173,7 +168,7 @@ def _check_binding(agent_id: str | None, *, any_agent: bool) -> None:
     if (agent_id is None) is not any_agent:
         raise InvalidArgument(
             "A key acts as one agent or as any: give either --agent-id or --any-agent.",
-            "Bind a key to its agent where you can: dcf keys create --scope work --agent-id pricing-1",
+            "Bind a key to its agent where you can: dcf keys add --scope work --agent-id pricing-1",
         )
 
 

@@ -3,6 +3,7 @@
 The generators are imported only where they are needed: their libraries take a tenth of a second to import.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -12,8 +13,10 @@ from rich.text import Text
 
 from dcf.cli import exit_codes, opening
 from dcf.cli.arguments import JsonFlag
+from dcf.cli.commands.formats import print_json
+from dcf.cli.places.choice import elsewhere
 from dcf.cli.reading.views import console, print_wrapped
-from dcf.cli.text import clean, json_text
+from dcf.cli.text import clean
 from dcf.data import find_directory
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
@@ -29,22 +32,14 @@ _Source = Annotated[
     Path | None, typer.Argument(metavar="[SOURCE]", help="Directory of sources; default DCF_SKILLS_SRC_DIR.")
 ]
 
-skills = typer.Typer(
-    name="skills",
-    no_args_is_help=True,
-    help="""Write and look at skills.
-
-    Sources are CSV tables (skills.csv, skill_tool_refs.csv, mcp_tools.csv, mcp_cases.csv), YAML files
-    (*.skill.yaml, tools/*.tools.yaml) and Agent Skills folders (SKILL.md, with dcf.yaml beside it).""",
-)
-
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    app.add_typer(skills)
+    app.command("skills generate")(generate)
+    app.command("skills validate")(validate)
+    app.command("skills ls")(list_skills)
 
 
-@skills.command()
 def generate(
     source: _Source = None,
     out: Annotated[
@@ -55,6 +50,9 @@ def generate(
     as_json: JsonFlag = False,
 ) -> None:
     """Generate manifests, their catalogue and the stub's configuration. With any problem nothing is written.
+
+    Sources are CSV tables (skills.csv, skill_tool_refs.csv, mcp_tools.csv, mcp_cases.csv), YAML files
+    (*.skill.yaml, tools/*.tools.yaml) and Agent Skills folders (SKILL.md, with dcf.yaml beside it).
 
     Exit codes: 0 written (or current), 1 problems in the sources (or --check found a difference), 2 cannot be written.
 
@@ -75,7 +73,7 @@ def generate(
     files: dict[str, Json] = {"written_files": written, "removed_files": [] if check else [str(one) for one in stale]}
     good = found.ok and not (check and changed)
     if as_json:
-        typer.echo(json_text(_summary(found) | files | {"ok": good, "changed_files": changed}, indent=2))
+        print_json(_summary(found) | files | {"ok": good, "changed_files": changed})
     else:
         _print_generation(
             found, f"{len(written)} files written" if not check else "nothing written", changed if check else []
@@ -83,7 +81,6 @@ def generate(
     raise typer.Exit(0 if good else exit_codes.NO)
 
 
-@skills.command()
 def validate(
     path: Annotated[
         Path | None, typer.Argument(help="Directory of sources, or one manifest (JSON); default DCF_SKILLS_SRC_DIR.")
@@ -98,32 +95,28 @@ def validate(
     if chosen.is_file():
         summary = _judged(chosen)
         if as_json:
-            typer.echo(json_text(summary, indent=2))
+            print_json(summary)
         else:
             _print_judgement(chosen, summary)
         raise typer.Exit(0 if summary["ok"] else exit_codes.NO)
     found = _generation(chosen)
     if as_json:
-        typer.echo(json_text(_summary(found), indent=2))
+        print_json(_summary(found))
     else:
         _print_generation(found, "valid", [])
     raise typer.Exit(0 if found.ok else exit_codes.NO)
 
 
-@skills.command("list")
 def list_skills(as_json: JsonFlag = False) -> None:
-    """List the generated manifests that planners can choose from (DCF_MANIFESTS_DIR)."""
-    from dcf.skills.library import Library
-    from dcf.skills.listing import list_directory
-
-    found = list_directory(Library(directory=find_directory(opening.settings().manifests_dir)), None, None)
+    """List the generated manifests that planners can choose from: of DCF_MANIFESTS_DIR, or of the server in use."""
+    items = list(_listed_there()) if elsewhere() else _listed_here()
     if as_json:
-        typer.echo(json_text(found.items, indent=2))
+        print_json(items)
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("skill", "description", "tools", "problems"):
         table.add_column(name, overflow="ellipsis", no_wrap=name != "description")
-    for item in found.items:
+    for item in items:
         cells = (
             item["manifestId"] or item["path"],
             item["description"] or "",
@@ -132,6 +125,27 @@ def list_skills(as_json: JsonFlag = False) -> None:
         )
         table.add_row(*(Text(clean(cell)) for cell in cells))
     console().print(table)
+
+
+def _listed_here() -> list[dict[str, Json]]:
+    from dcf.skills.library import Library
+    from dcf.skills.listing import list_directory
+
+    return list_directory(Library(directory=find_directory(opening.settings().manifests_dir)), None, None).items
+
+
+def _listed_there() -> Iterator[dict[str, Json]]:
+    from dcf.cli.places.place import place
+    from dcf.cli.reading.answers import ask
+
+    cursor = None
+    with place() as used:
+        while True:
+            page = ask(used, "get_skillset", include_previews=False, cursor=cursor)
+            yield from page["available_skills"]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return
 
 
 def _places(settings: "Settings", out: Path | None) -> "Settings":

@@ -7,19 +7,17 @@ import typer
 
 from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag
+from dcf.cli.commands.formats import print_json
 from dcf.cli.patience import patience
+from dcf.cli.places.choice import stay_here
 from dcf.cli.reading.views import say
-from dcf.cli.text import json_text
-
-store = typer.Typer(name="store", no_args_is_help=True, help="Look after the Redis that dcf keeps everything in.")
 
 
 def mount(app: typer.Typer) -> None:
-    """Add the commands to an application."""
-    app.add_typer(store)
+    """Add the command to an application."""
+    app.command("store move")(move)
 
 
-@store.command()
 def move(
     to: Annotated[
         Literal["json", "text"],
@@ -36,11 +34,12 @@ def move(
     Example:  dcf store move --to text
     """
     from dcf.store.connection.opening import opened
-    from dcf.store.forms.form import FORM_TITLES
+    from dcf.store.forms.form import FORM_WORDS
     from dcf.store.forms.json_form import JSON_FORM
     from dcf.store.forms.move import DocumentMove
     from dcf.store.forms.text_form import TEXT_FORM
 
+    stay_here()
     settings, form = opening.settings(), JSON_FORM if to == "json" else TEXT_FORM
     with ExitStack() as stack:
         with patience("waiting for Redis"):
@@ -57,6 +56,6 @@ def move(
         with patience("moving documents", lambda: moving.moved):
             moving.move(form)
     if as_json:
-        typer.echo(json_text({"documents": to, "moved": moving.moved}))
+        print_json({"documents": to, "moved": moving.moved})
         return
-    say(f"{moving.moved} documents were moved. This Redis keeps documents as {FORM_TITLES[form.name]}.")
+    say(f"{moving.moved} documents were moved. This Redis keeps documents {FORM_WORDS[form.name]}.")

@@ -2,31 +2,36 @@
 
 import importlib
 import importlib.util
+import re
 import sys
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import CodeType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from dcf.cli.text import clean
 from dcf.data import PACKAGE, find_file
 from dcf.errors import DcfError, InvalidArgument
+from dcf.steps.suggestions import near
 from dcf.steps.vocabulary import IMPORTED_AS
-from dcf.worker import FUNCTIONS, TaskFunction
+from dcf.worker import FUNCTIONS
 
 if TYPE_CHECKING:
     from dcf.steps.vocabulary import Flow
+    from dcf.worker.state_functions import StateFunction
 
 FLOW_MARK: Final = ":"
 """Stands between a file and the name of one of its flows."""
 
+_AWAITED: Final = "'await' outside async function"
+_MISSPELT: Final = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 _HOW_TO = 'Decorate one:  from dcf.worker import task;  @task("StateName") def work(given): ...'
 
 
-def load_functions(source: str, states: Sequence[str]) -> Mapping[str, TaskFunction]:
+def load_functions(source: str, states: Sequence[str]) -> "Mapping[str, StateFunction]":
     """Import a Python file or module; return its functions, or only those of the named states.
 
     The functions of its flows count as well; `FILE.py:FLOW` takes those of one flow.
@@ -49,7 +54,7 @@ def import_source(source: str) -> ModuleType:
         raise InvalidArgument(clean(f"{_place(error.__traceback__)}: {error.message}", 1000), error.hint) from None
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's code raises while it is imported
         del sys.modules[spec.name]
-        raise InvalidArgument(f"{clean(source)} cannot be imported: {_where(error)}", "Mend the file.") from None
+        raise InvalidArgument(f"{clean(source)} cannot be imported: {_where(error)}", _remedy(error)) from None
     return module
 
 
@@ -63,7 +68,7 @@ def flows_of(module: ModuleType) -> "list[Flow[..., Any]]":
     return list(dict.fromkeys(flow for flow in flows if flow.function.__module__ == module.__name__))
 
 
-def _functions_of(flows: "Iterable[Flow[..., Any]]") -> dict[str, TaskFunction]:
+def _functions_of(flows: "Iterable[Flow[..., Any]]") -> "Mapping[str, StateFunction]":
     """Return the functions of flows by state."""
     chosen = list(flows)
     if not chosen:
@@ -104,7 +109,16 @@ def _find_file(path: Path) -> ModuleSpec | None:
     if not path.is_file():
         return None
     _make_importable(path.resolve().parent)
-    return importlib.util.spec_from_file_location(f"{IMPORTED_AS}{path.stem}", path)
+    name, place = f"{IMPORTED_AS}{path.stem}", str(path.absolute())
+    return importlib.util.spec_from_file_location(name, place, loader=_UncachedLoader(name, place))
+
+
+class _UncachedLoader(SourceFileLoader):
+    """Compiles a file each time. Python keeps bytecode by second and size, and a quick correction changes neither."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
 
 
 def _find_module(name: str) -> ModuleSpec | None:
@@ -120,7 +134,9 @@ def _make_importable(folder: Path) -> None:
         sys.path.append(str(folder))
 
 
-def _chosen(source: str, states: Sequence[str], functions: Mapping[str, TaskFunction]) -> Mapping[str, TaskFunction]:
+def _chosen(
+    source: str, states: Sequence[str], functions: "Mapping[str, StateFunction]"
+) -> "Mapping[str, StateFunction]":
     if not functions:
         raise InvalidArgument(f"{clean(source)} registers no task function.", _HOW_TO)
     missing = [state for state in states if state not in functions]
@@ -147,6 +163,16 @@ def _where(error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         return clean(f"SyntaxError: {error.msg} ({error.filename}, line {error.lineno})", 1000)
     return clean(f"{type(error).__name__}: {error} ({_place(error.__traceback__)})", 1000)
+
+
+def _remedy(error: BaseException) -> str:
+    """Return what to do about an error in a file that is imported; authors of flows often write await."""
+    if isinstance(error, SyntaxError) and error.msg == _AWAITED:
+        return "Leave await out: a flow waits for each of its steps."
+    misspelt = _MISSPELT.match(str(error)) if isinstance(error, ImportError) else None
+    if misspelt is None:
+        return "Correct the file."
+    return f"Correct the import.{near(misspelt[1], dir(sys.modules.get(misspelt[2])))}"
 
 
 def _place(trace: TracebackType | None) -> str:

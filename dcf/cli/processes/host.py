@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command()(host)
+    app.command("host")(host)
 
 
 def host(

@@ -1,4 +1,4 @@
-"""The command `dcf local`: the MCP server that an agent's client starts on the agent's machine."""
+"""The command `dcf agents local`: the MCP server that an agent's client starts on the agent's machine."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from dcf.cli.text import json_text
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command()(local)
+    app.command("agents local")(local)
 
 
 def local(

@@ -7,6 +7,8 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING
 
 import anyio
 from starlette.applications import Starlette
@@ -17,6 +19,7 @@ from dcf.cli.log_throttle import throttle_logs
 from dcf.cli.processes.garbage import collect_when_loaded
 from dcf.cli.processes.metrics_port import metrics_apart
 from dcf.cli.processes.server_line import server_line
+from dcf.cli.wording import in_commands
 from dcf.errors import InvalidArgument
 from dcf.features.health.routes import AllMetrics
 from dcf.settings.process import Settings
@@ -24,8 +27,11 @@ from dcf.telemetry import tracing
 from dcf.telemetry.otlp_metrics import collector_of, sending
 from dcf.tools.http.server import HttpServer, nothing
 from dcf.tools.mcp.selection import select_tools
-from dcf.tools.mcp.server import build_http_app, build_server
+from dcf.tools.mcp.server import NOTHING_ADDED, build_http_app, build_server
 from dcf.verbs.authentication import refuse_exposure
+
+if TYPE_CHECKING:
+    from dcf.cli.processes.project import ServedProject
 
 _KEY_WAIT_S = 60.0
 _KEY_LOOK_S = 0.02
@@ -43,8 +49,14 @@ def serve(
     web: bool = False,
     may_act: bool = False,
     with_metrics: bool = False,
+    project: "ServedProject | None" = None,
 ) -> None:
-    """Serve the tools until told to stop; over HTTP the web page and /metrics as well, if they are asked for."""
+    """Serve the tools until told to stop; over HTTP the web page and /metrics as well, if they are asked for.
+
+    With a project the tools work in its directory, and `sse` is a transport too.
+    """
+    if project is not None:
+        settings = project.settings(settings)
     if with_metrics or settings.metrics_port is not None:
         metrics.count()
     collector = collector_of()
@@ -58,25 +70,40 @@ def serve(
         report = application.health.checked()
         _say(server_line(application, report))
         for finding in report.not_as_asked():
-            _say(" ".join(filter(None, (f"{finding.level}: {finding.sentence}", finding.remedy))))
+            _say(f"{finding.level}: {finding.sentence} {in_commands(finding.remedy or '')}".rstrip())
         if collector is not None:
             stack.enter_context(sending(collector, AllMetrics(application, metrics.count()).read))
+        added = NOTHING_ADDED
+        if project is not None:
+            _say(project.line)
+            added = project.additions(application)
         if transport == "stdio":
-            _end_at_once_when_told(stack)
-            build_server(application).run("stdio")
+            _end_at_once_when_told(stack, _at_once if project is None else project.end)
+            build_server(application, added=added).run("stdio")
         else:
-            _serve_http(application, fd, announce, web=web, may_act=may_act)
+            build = partial(build_http_app, added=added, over_sse=transport == "sse")
+            _serve_http(application, fd, announce, build, web=web, may_act=may_act)
 
 
-def _end_at_once_when_told(stack: ExitStack) -> None:
-    """Let a signal end this process even while a thread waits for standard input, which cannot be interrupted."""
+def _end_at_once_when_told(stack: ExitStack, first: Callable[[Callable[[], object]], None]) -> None:
+    """Let a signal end this process even while a thread waits for standard input, which cannot be interrupted.
 
-    def end(number: int, _: object) -> None:
+    `first` ends what else runs, and calls what it is given once that is done.
+    """
+
+    def leave(number: int) -> None:
         stack.close()
         os._exit(128 + number)
 
+    def end(number: int, _: object) -> None:
+        first(partial(leave, number))
+
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
+
+
+def _at_once(then: Callable[[], object]) -> None:
+    then()
 
 
 def serve_web(settings: Settings, announce: Announce, *, may_act: bool = False) -> None:
@@ -95,7 +122,13 @@ def serve_web(settings: Settings, announce: Announce, *, may_act: bool = False) 
 
 
 def _serve_http(
-    application: Application, fd: int | None, announce: Announce, *, web: bool, may_act: bool = False
+    application: Application,
+    fd: int | None,
+    announce: Announce,
+    build: Callable[[Application, str], Starlette],
+    *,
+    web: bool,
+    may_act: bool = False,
 ) -> None:
     settings = application.settings
     if fd is not None and settings.auth == "keys":
@@ -103,7 +136,7 @@ def _serve_http(
     refuse_exposure(settings, settings.mcp_host, application.keys)
     with open_listener(settings) if fd is None else socket.socket(fileno=fd) as listener:
         url = url_of(listener)
-        app = build_http_app(application, url)
+        app = build(application, url)
         stopping = _add_pages(app, application, may_act=may_act) if web else nothing
         serve_app(app, settings, listener, url, announce, stopping=stopping)
 

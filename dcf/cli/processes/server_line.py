@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dcf.features.health.findings import Topic
 from dcf.store.embedded.sources import origin_of
-from dcf.store.forms.form import FORM_TITLES
+from dcf.store.forms.form import FORM_WORDS
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
@@ -23,5 +23,5 @@ def server_line(found: "Application", report: "HealthReport") -> str:
         program = "" if facts.executable is None else f" ({origin_of(Path(facts.executable))})"
         origin = f"started by dcf{program}, data in {found.settings.data_dir}"
     survival = [finding.sentence for finding in report.findings if finding.topic is Topic.DURABILITY]
-    kept = f"{facts.product} {facts.version} {origin}; documents as {FORM_TITLES[facts.documents]}."
+    kept = f"{facts.product} {facts.version} {origin}; documents {FORM_WORDS[facts.documents]}."
     return " ".join([kept, *survival[:1]])

@@ -1,4 +1,4 @@
-"""The commands `dcf serve`, `dcf worker` and `dcf pulse`: processes that stay until they are told to end.
+"""The commands `dcf serve`, `dcf worker` and `dcf store pulse`: processes that stay until they are told to end.
 
 What they work with is imported when they run: their help needs none of it.
 """
@@ -7,6 +7,7 @@ import logging
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,9 +21,14 @@ from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
+    from dcf.cli.processes.project import ServedProject
+    from dcf.settings.process import Settings
+
+_SSE_PORT = 8000
+"""Port of `--transport sse` where none is named, as DeepWork's."""
 
 _LAST_DELIVERIES_S = 60.0
-"""How long `dcf pulse --once` waits for deliveries to an agent platform."""
+"""How long `dcf store pulse --once` waits for deliveries to an agent platform."""
 
 Leash = Annotated[bool, typer.Option(hidden=True, help="End when standard input ends: for `dcf run`.")]
 
@@ -31,12 +37,15 @@ log = logging.getLogger(__name__)
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    for command in (serve, worker, pulse):
-        app.command()(command)
+    app.command()(serve)
+    app.command()(worker)
+    app.command("store pulse")(pulse)
 
 
 def serve(
-    transport: Annotated[str, typer.Option(help="stdio or http (Streamable HTTP, stateless).")] = "stdio",
+    transport: Annotated[
+        str | None, typer.Option(help="stdio or http (Streamable HTTP, stateless); default stdio, with --port http.")
+    ] = None,
     host: Annotated[str | None, typer.Option(help="Address to bind (http); default DCF_MCP_HOST or 127.0.0.1.")] = None,
     port: Annotated[
         int | None, typer.Option(help="Port to bind (http), 0 for a free one; default 8337.", min=0, max=65535)
@@ -52,6 +61,13 @@ def serve(
     allow_actions: AllowActions = False,
     metrics: Annotated[bool, typer.Option("--metrics", help="Serve /metrics for Prometheus (http).")] = False,
     metrics_port: Annotated[int | None, typer.Option(help="Port of /metrics alone (http).", min=0, max=65535)] = None,
+    path: Annotated[
+        Path | None, typer.Option(help="Directory of a DeepWork project (profile deepwork); stdio: the current one.")
+    ] = None,
+    quality_gate: Annotated[
+        str | None,
+        typer.Option(metavar="CMD", help="Command that reviews outputs in it; default: that of .deepwork/config.yml."),
+    ] = None,
     fd: Annotated[int | None, typer.Option(hidden=True, help="Listening socket to inherit.")] = None,
     leash: Leash = False,
 ) -> None:
@@ -61,28 +77,60 @@ def serve(
 
     stdio: for clients that start the server themselves; standard output then belongs to the protocol.
     """
-    if transport not in {"stdio", "http"}:
-        raise InvalidArgument(f"There is no transport '{transport[:20]}'.", "Use --transport stdio or http.")
-    if as_json and transport == "stdio":
-        raise InvalidArgument("With stdio, standard output belongs to the protocol.", "Leave out --json.")
-    if web and transport == "stdio":
-        raise InvalidArgument("The web page needs HTTP.", "Add --transport http, or start `dcf web` beside it.")
+    if transport is None:
+        transport = "stdio" if port is None else "http"
+    _check_transport(transport, as_json=as_json, web=web, metrics=metrics or metrics_port is not None)
     if allow_actions and not web:
         raise InvalidArgument("--allow-actions is about the web page.", "Add --web, or leave it out.")
-    if (metrics or metrics_port is not None) and transport == "stdio":
-        raise InvalidArgument("/metrics is served over HTTP.", "Use --transport http.")
     make_models_at_first_use()
     settings = opening.server_settings(host, port, toolsets, profile, auth, read_only=read_only)
     if metrics_port is not None:
         settings = settings.model_copy(update={"metrics_port": metrics_port})
+    if transport == "stdio" and settings.profile_directory is None:
+        settings = settings.model_copy(update={"profile_directory": Path.cwd()})
     if leash:
         from dcf.cli.child_processes import hold_leash
 
         hold_leash()
     from dcf.cli.processes import serve as serving
 
+    project = _project(settings, path, quality_gate, transport)
+    if transport == "sse" and "mcp_port" not in settings.model_fields_set:
+        settings = settings.model_copy(update={"mcp_port": _SSE_PORT})
     announce = _print_line if as_json else (lambda _: None)
-    serving.serve(transport, settings, fd, announce, web=web, may_act=allow_actions, with_metrics=metrics)
+    serving.serve(
+        transport, settings, fd, announce, web=web, may_act=allow_actions, with_metrics=metrics, project=project
+    )
+
+
+def _check_transport(transport: str, *, as_json: bool, web: bool, metrics: bool) -> None:
+    """Raise InvalidArgument for a transport that is none, and for what stdio cannot serve."""
+    if transport not in {"stdio", "http", "sse"}:
+        raise InvalidArgument(f"There is no transport '{transport[:20]}'.", "Use --transport stdio or http.")
+    if transport != "stdio":
+        return
+    if as_json:
+        raise InvalidArgument("With stdio, standard output belongs to the protocol.", "Leave out --json.")
+    if web:
+        raise InvalidArgument("The web page needs HTTP.", "Add --transport http, or start `dcf web` beside it.")
+    if metrics:
+        raise InvalidArgument("/metrics is served over HTTP.", "Use --transport http.")
+
+
+def _project(
+    settings: "Settings", path: Path | None, quality_gate: str | None, transport: str
+) -> "ServedProject | None":
+    """Return the DeepWork project that is served; its modules are imported only where the profile may be that one."""
+    if settings.profile == "deepwork":
+        from dcf.cli.processes.project import served_project
+
+        return served_project(path, quality_gate, here=transport != "http")
+    if path is not None or quality_gate is not None:
+        option = "--path" if path is not None else "--quality-gate"
+        raise InvalidArgument(f"{option} is about the profile deepwork.", "Add --profile deepwork.")
+    if transport == "sse":
+        raise InvalidArgument("SSE is served for one project (--profile deepwork --path DIR).", "Use --transport http.")
+    return None
 
 
 def worker(
@@ -178,7 +226,7 @@ def pulse(
     from dcf.cli.processes.server_line import server_line
     from dcf.cli.reading import views
 
-    with opening.application() as found:
+    with opening.application(serves=True) as found:
         if once:
             done = found.clock.pulse()
             _print_done(done + found.clock.finish(_LAST_DELIVERIES_S), as_json=as_json)

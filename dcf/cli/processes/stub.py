@@ -1,4 +1,4 @@
-"""The command `dcf stub`: serves deterministic tools from a configuration. It imports the MCP SDK only when it runs."""
+"""The command `dcf workflows stub`: serves deterministic tools. It imports the MCP SDK only when it runs."""
 
 import sys
 from pathlib import Path
@@ -17,7 +17,7 @@ _IN_COMPOSE: Final = ("stub-mcp", "stub-mcp:*")
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command()(stub)
+    app.command("workflows stub")(stub)
 
 
 def stub(
@@ -38,7 +38,7 @@ def stub(
     and POST /metrics/reset are for tests and people. A changed configuration is taken up by itself; one that cannot
     be used is not, and /healthz says so.
 
-    Example:  dcf stub --port 8765
+    Example:  dcf workflows stub --port 8765
     """
     settings = opening.settings()
     path = find_file(config or settings.stub_config)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command()(web)
+    app.command("web")(web)
 
 
 def web(

@@ -11,10 +11,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
+from dcf.cli.places.choice import stay_here
 from dcf.cli.processes.garbage import collect_when_loaded
 from dcf.cli.termination import tell_first
 from dcf.values.records import record
-from dcf.worker import TaskFunction, ToolCaller, Worker
+from dcf.worker import ToolCaller, Worker
+from dcf.worker.state_functions import StateFunction
 
 if TYPE_CHECKING:
     from dcf.settings.process import Settings
@@ -33,7 +35,7 @@ class WorkerOptions:
     leashed: bool
 
 
-def work(functions: Mapping[str, TaskFunction], agent_id: str, settings: "Settings", options: WorkerOptions) -> None:
+def work(functions: Mapping[str, StateFunction], agent_id: str, settings: "Settings", options: WorkerOptions) -> None:
     """Serve the functions until told to stop."""
     sys.stderr.write(f"dcf: worker {agent_id} serves {', '.join(sorted(functions))}\n")
     sys.stderr.flush()
@@ -92,6 +94,7 @@ def _here(settings: "Settings") -> Iterator[ToolCaller]:
     from dcf.cli.reading import views
     from dcf.tools.calling.direct import DirectTools, control_plane_here
 
+    stay_here(serves=True)
     with open_application(settings) as application, control_plane_here(application) as here:
         views.say(server_line(application, application.health.checked()))
         yield DirectTools(here)

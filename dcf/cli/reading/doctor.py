@@ -9,15 +9,17 @@ from rich.table import Table
 from rich.text import Text
 
 from dcf.cli import exit_codes
+from dcf.cli.reading.answers import ask
 from dcf.cli.reading.notes import span
 from dcf.cli.reading.views import console
 from dcf.cli.text import clean
+from dcf.cli.wording import in_commands
 from dcf.errors import StoreUnavailable, StoreUnsuitable
-from dcf.store.forms.form import FORM_TITLES
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
+    from dcf.cli.places.place import Place
 
 _MARKS: Final = {"ok": ("✔", "green"), "warning": ("!", "yellow"), "failing": ("✘", "red")}
 _NARROW: Final = 80
@@ -43,7 +45,15 @@ def examine(found: "Application", *, repair: bool = False) -> dict[str, Json]:
         "modules": list(found.server.modules),
         "server": f"{found.server.product} {found.server.version}",
         "documents": found.server.documents,
+        "layout": found.server.layout,
     }
+
+
+def examine_at(used: "Place") -> dict[str, Json]:
+    """Return the health report of a server, which does not tell what it runs on."""
+    answer = ask(used, "read_health")
+    own = {name: answer[name] for name in ("ok", "level", "failing", "warnings", "checks")}
+    return {**own, **answer["facts"]}
 
 
 def exit_code(report: Mapping[str, Json], *, strict: bool) -> int:
@@ -65,11 +75,12 @@ def print_report(report: Mapping[str, Json]) -> None:
         mark, style = _MARKS[row["level"]]
         told = Text(clean(row["sentence"], _LONGEST))
         if row["remedy"] is not None:
-            told.append(f"\n→ {clean(row['remedy'], _LONGEST)}", style="bold")
+            told.append(f"\n→ {in_commands(clean(row['remedy'], _LONGEST))}", style="bold")
         table.add_row(Text(row["topic"]), Text(f"{mark} {row['level']}", style=style), told)
     out.print(table)
     _print_agents(out, report.get("agents", ()), report.get("agents_seen", 0))
-    out.print(Text(_ground(report)), width=width)
+    if "redis" in report:
+        out.print(Text(_ground(report)), width=width)
 
 
 def _print_agents(out: Console, agents: Sequence[Mapping[str, Json]], known: int) -> None:
@@ -87,8 +98,11 @@ def _print_agents(out: Console, agents: Sequence[Mapping[str, Json]], known: int
 
 
 def _ground(report: Mapping[str, Json]) -> str:
+    from dcf.store.forms.form import FORM_WORDS
+
     where = "REDIS_URL names it" if report["redis"] == "REDIS_URL" else clean(report["redis"], _LONGEST)
     modules = ", ".join(map(clean, report["modules"]))
     having = f", with the modules {modules}" if modules else ""
-    kept = f"documents as {FORM_TITLES[report['documents']]}; {clean(report['server'], _LONGEST)}"
-    return f"\ndcf {report['dcf']} on Python {report['python']}; Redis: {where}{having}; {kept}."
+    kept = f"documents {FORM_WORDS[report['documents']]}, key layout {report['layout']}"
+    own = f"\ndcf {report['dcf']} on Python {report['python']}"
+    return f"{own}; Redis: {where}{having}; {kept}; {clean(report['server'], _LONGEST)}."

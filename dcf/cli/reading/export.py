@@ -1,4 +1,4 @@
-"""The command `dcf export`: a run as one JSON file, as a page or a report for people, as a picture or as a trace."""
+"""The command `dcf runs export`: a run as one JSON file, a page or a report for people, a picture or a trace."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TextIO, TypeAl
 
 import typer
 
-from dcf.cli import opening
 from dcf.cli.arguments import OptionalRun
 from dcf.cli.patience import patience
+from dcf.cli.reading import run_parts
 from dcf.cli.reading.export_files import read_file
 from dcf.cli.reading.views import say
 from dcf.cli.text import clean, json_text
@@ -20,13 +20,11 @@ from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
-    from dcf.application.application import Application
-
     Maker: TypeAlias = Callable[
         [Mapping[str, Json], Iterator[tuple[str, Any]], Iterator[Mapping[str, Json]]],
         str,
     ]
-    Form: TypeAlias = Callable[[Application, str, Mapping[str, Json], list[int]], Iterator[str]]
+    Form: TypeAlias = Callable[[run_parts.RunParts, list[int]], Iterator[str]]
 
 Part = TypeVar("Part")
 
@@ -41,21 +39,25 @@ _STDOUT: Final = Path("-")
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command()(export)
+    app.command("runs export")(export)
 
 
 def export(
     workflow_id: OptionalRun = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Write to this file; - is standard output.")] = _STDOUT,
-    html: Annotated[bool, typer.Option("--html", help="An HTML page for people, which opens without network.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="A report in Markdown, with the run's journal.")] = False,
+    to: Annotated[Path, typer.Option(help="Write to this file; - is standard output.")] = _STDOUT,
+    html: Annotated[
+        bool, typer.Option("--html", help="Short for -o html: a page for people, which opens without network.")
+    ] = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Short for -o markdown: a report, with the run's journal.")
+    ] = False,
     file: Annotated[Path | None, typer.Option(help="Of a JSON export in this file; not for json and markdown.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON, which is the default.")] = False,
-    named: Annotated[As | None, typer.Option("--as", help="What to make of it; json is the default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="-o json, which is the default.")] = False,
+    named: Annotated[As | None, typer.Option("--format", "-o", help="What to make of it; json is the default.")] = None,
 ) -> None:
     """Export a run: its workflow, documents, history, journal and artifacts as JSON, or what people look at.
 
-    --as html, markdown: a page, a report. svg, mermaid: its graph. trace: its timeline, for ui.perfetto.dev.
+    -o html, markdown: a page, a report. svg, mermaid: its graph. trace: its timeline, for ui.perfetto.dev.
 
     The JSON is read elsewhere, without Redis: show, events, why, graph, timeline and export take  --file FILE.
 
@@ -66,20 +68,18 @@ def export(
     flags: dict[As, bool] = {"html": html, "markdown": markdown, "json": as_json}
     asked: set[As] = {name for name, is_set in flags.items() if is_set} | ({named} if named else set())
     if len(asked) > 1:
-        raise InvalidArgument(
-            "--as, --json, --html and --markdown exclude each other.", "Leave out all but one of them."
-        )
+        raise InvalidArgument("-o, --json, --html and --markdown exclude each other.", "Leave out all but one of them.")
     form: As = next(iter(asked), "json")
     if file is not None and form not in _OF_FILES:
-        raise InvalidArgument("The file is an export already.", "Add --html to make a page of it, or --as svg.")
+        raise InvalidArgument("The file is an export already.", "Add --html to make a page of it, or -o svg.")
     if file is not None:
         found = read_file(file)
-        with _opened(output) as out:
+        with _opened(to) as out:
             out.write(_OF_FILES[form](found.head, iter(found.states.items()), iter(found.events)))
     elif workflow_id is not None:
-        _export_run(workflow_id, output, _form(form))
-    if output != _STDOUT:
-        say(f"Written to {output}")
+        _export_run(workflow_id, to, _form(form))
+    if to != _STDOUT:
+        say(f"Written to {to}")
 
 
 def shown(file: Path) -> dict[str, Json]:
@@ -97,22 +97,20 @@ def shown(file: Path) -> dict[str, Json]:
 
 
 def _export_run(workflow_id: str, output: Path, form: "Form") -> None:
-    from dcf.core.access.model import LOCAL
-
-    with opening.application() as found:
-        head = found.exports.head(workflow_id)
-        found.refusals.exported(LOCAL, "export_run", workflow_id)
+    with run_parts.opened(workflow_id, is_copied=True) as run:
         done = [0]
-        parts = form(found, workflow_id, head, done)
         with _opened(output) as out, _told_of(output, lambda: done[0]):
-            for part in parts:
+            for part in form(run, done):
                 out.write(part)
 
 
-def _json(found: "Application", workflow_id: str, head: Mapping[str, Json], done: list[int]) -> Iterator[str]:
-    journal, artifacts = (_counted(parts, done) for parts in found.exports.beside(workflow_id))
-    lists = [("events", _events(found, workflow_id, done)), ("journal", journal), ("artifacts", artifacts)]
-    return _parts(head, _states(found, workflow_id, done), lists)
+def _json(run: run_parts.RunParts, done: list[int]) -> Iterator[str]:
+    lists: list[tuple[str, Iterator[Json]]] = [
+        ("events", _counted(run.events, done)),
+        ("journal", _counted(run.journal, done)),
+        ("artifacts", _counted(run.artifacts, done)),
+    ]
+    return _parts(run.head, _counted(run.states, done), lists)
 
 
 def _form(form: As) -> "Form":
@@ -121,26 +119,15 @@ def _form(form: As) -> "Form":
     return _report if form == "markdown" else _json
 
 
-def _whole(
-    make: "Maker", found: "Application", workflow_id: str, head: Mapping[str, Json], done: list[int]
-) -> Iterator[str]:
-    yield make(head, _states(found, workflow_id, done), _events(found, workflow_id, done))
+def _whole(make: "Maker", run: run_parts.RunParts, done: list[int]) -> Iterator[str]:
+    yield make(run.head, _counted(run.states, done), _counted(run.events, done))
 
 
-def _report(found: "Application", workflow_id: str, head: Mapping[str, Json], done: list[int]) -> Iterator[str]:
+def _report(run: run_parts.RunParts, done: list[int]) -> Iterator[str]:
     from dcf.workflows.drawing.markdown_report import markdown_report
 
-    entries, _ = found.exports.beside(workflow_id)
-    for line in markdown_report(head, _states(found, workflow_id, done), _counted(entries, done)):
+    for line in markdown_report(run.head, _counted(run.states, done), _counted(run.journal, done)):
         yield f"{line}\n"
-
-
-def _states(found: "Application", workflow_id: str, done: list[int]) -> "Iterator[tuple[str, dict[str, Json]]]":
-    return _counted(found.exports.states(workflow_id), done)
-
-
-def _events(found: "Application", workflow_id: str, done: list[int]) -> Iterator[Mapping[str, Json]]:
-    return _counted((one.as_json() for one in found.exports.events(workflow_id)), done)
 
 
 def _told_of(output: Path, count: Callable[[], int]) -> AbstractContextManager[None]:
@@ -184,7 +171,18 @@ def _page_of(head: Mapping[str, Json], states: Iterator[tuple[str, Json]], event
         for what, rest, most in (("states", states, _STATES_SHOWN), ("events", events, _EVENTS_SHOWN))
         if next(rest, None) is not None
     ]
-    return html_report(head, shown, told, _picture(head, shown), left_out)
+    return html_report(
+        head, shown, told, _picture(head, shown), left_out, map(_worded, head["explanation"]["findings"])
+    )
+
+
+def _worded(finding: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a finding whose remedy is told in the words of the command line."""
+    from dcf.cli.wording import as_command, in_commands
+
+    remedy = finding["remedy"]
+    told = in_commands(remedy["sentence"], known=remedy["call"]["arguments"])
+    return {**finding, "remedy": {"sentence": told, "command": as_command(remedy["call"])}}
 
 
 def _picture(head: Mapping[str, Json], states: Mapping[str, Any]) -> str:

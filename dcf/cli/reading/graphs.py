@@ -12,10 +12,21 @@ from dcf.cli import opening
 from dcf.cli.documents import InvalidDocument, parse_document, read_workflow_text
 from dcf.cli.flow_files import is_flow
 from dcf.cli.patience import patience
+from dcf.cli.places.choice import elsewhere
+from dcf.cli.reading import run_parts
 from dcf.cli.reading.views import run_word, say
 from dcf.cli.text import clean, json_text
 from dcf.data import find_file
-from dcf.errors import InvalidArgument, InvalidDefinition, NotFound, StoreUnavailable, StoreUnsuitable, UnknownRun
+from dcf.errors import (
+    DcfError,
+    InvalidArgument,
+    InvalidDefinition,
+    NotFound,
+    ServerUnreachable,
+    StoreUnavailable,
+    StoreUnsuitable,
+    UnknownRun,
+)
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
@@ -24,6 +35,7 @@ if TYPE_CHECKING:
     from dcf.workflows.drawing import Share
 
 Format = Literal["text", "mermaid", "svg"]
+Printed = Literal["text", "mermaid", "svg", "json"]
 
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z", re.ASCII)
 _HINT: Final = "Check the path, or take the run's workflow_id from `dcf ls`."
@@ -31,7 +43,7 @@ _HINT: Final = "Check the path, or take the run's workflow_id from `dcf ls`."
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command()(graph)
+    app.command("graph")(graph)
 
 
 def graph(
@@ -41,10 +53,12 @@ def graph(
             metavar="FILE|RUN", help="Workflow document or plain ASL machine (JSON), or a run's workflow_id (`dcf ls`)."
         ),
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="text, mermaid or svg.")] = "text",
-    output: Annotated[Path | None, typer.Option(help="Write to this file instead of standard output.")] = None,
-    file: Annotated[Path | None, typer.Option(help="A run that was exported to this file (dcf export).")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print how the states stand as JSON, no picture.")] = False,
+    form: Annotated[
+        Printed, typer.Option("--format", "-o", help="text, mermaid, svg, or json: how the states stand, no picture.")
+    ] = "text",
+    to: Annotated[Path | None, typer.Option(help="Write to this file instead of standard output.")] = None,
+    file: Annotated[Path | None, typer.Option(help="A run that was exported to this file (dcf runs export).")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="-o json.")] = False,
 ) -> None:
     """Draw a workflow, or a run with how its states stand: as text, as a Mermaid flowchart or as SVG.
 
@@ -59,18 +73,18 @@ def graph(
     drawn = _exported(file) if file is not None else _drawn(what or "")
     if drawn.left_out:
         say(f"a part of the run: {drawn.left_out} or more states inside Parallel and Map were not looked at")
-    if as_json:
+    if as_json or form == "json":
         picture = json_text(_document(drawn), indent=2) + "\n"
     else:
         title = clean(drawn.meta.get("title") or drawn.meta.get("workflow_name") or what or file)
         picture = render(drawn.machine, drawn.statuses, drawn.shares, form=form, title=title)
-    if output is None:
+    if to is None:
         typer.echo(picture, nl=False)
         return
     try:
-        output.write_text(picture, "utf-8")
+        to.write_text(picture, "utf-8")
     except OSError:
-        raise InvalidArgument(f"{output} cannot be written.", "Check the path.") from None
+        raise InvalidArgument(f"{to} cannot be written.", "Check the path.") from None
 
 
 def render(
@@ -130,17 +144,31 @@ def _run(what: str) -> "Survey":
     if not _RUN_ID.match(what):
         raise InvalidArgument(f"There is no file {what[:200]}.", _HINT)
     try:
-        from dcf.runs.views.survey import MOST
-
-        with opening.application() as found, patience("reading the run"):
-            drawn = found.runs.survey(what, MOST)
-    except UnknownRun:
-        raise NotFound(f"There is no file and no run '{what}'.", _HINT) from None
-    except (StoreUnavailable, StoreUnsuitable) as error:
+        drawn = _surveyed_there(what) if elsewhere() else _surveyed_here(what)
+    except (StoreUnavailable, StoreUnsuitable, ServerUnreachable) as error:
         raise type(error)(f"There is no file {what}, and no run can be read: {error.message}", error.hint) from None
+    except DcfError as error:
+        if error.code != UnknownRun.code:
+            raise
+        raise NotFound(f"There is no file and no run '{what}'.", _HINT) from None
     part = ", read in part" if drawn.left_out else ""
     title = f"{drawn.meta.get('workflow_name')}: {what}, {run_word(drawn.meta)}{part}"
     return replace(drawn, meta={**drawn.meta, "title": title})
+
+
+def _surveyed_here(workflow_id: str) -> "Survey":
+    from dcf.runs.views.survey import MOST
+
+    with opening.application() as found, patience("reading the run"):
+        return found.runs.survey(workflow_id, MOST)
+
+
+def _surveyed_there(workflow_id: str) -> "Survey":
+    from dcf.features.export.form import ExportedRun
+    from dcf.runs.views.survey import survey_of_export
+
+    with run_parts.opened(workflow_id) as run, patience("reading the run"):
+        return survey_of_export(ExportedRun(head=run.head, states=dict(run.states)))
 
 
 def _document(drawn: "Survey") -> dict[str, Json]:

@@ -13,6 +13,8 @@ from rich.text import Text
 
 from dcf.cli import exit_codes
 from dcf.cli.arguments import JsonFlag, ValuesArgument
+from dcf.cli.commands.formats import print_json
+from dcf.cli.commands.mission_plans import judge_plan, plan_folder
 from dcf.cli.documents import read_given, read_workflow, read_workflow_text, workflow_name_of
 from dcf.cli.flow_files import is_flow
 from dcf.cli.patience import patience
@@ -44,21 +46,30 @@ _File = Annotated[
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    for command in (language, validate, simulate):
+    app.command("workflows language")(language)
+    for command in (validate, simulate):
         app.command()(command)
 
 
-def language(as_json: JsonFlag = False) -> None:
+def language(
+    python: Annotated[
+        bool, typer.Option("--python", help="Show how a workflow is written in Python, as a flow; else as a document.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
     """Show how a workflow is written, on one page: examples that are valid, data, agents, limits.
+
+    Give a coding agent the page of --python before it writes a flow.
 
     --json prints {language}, the page.
     """
-    from dcf.workflows.language import describe
+    from dcf.workflows.language import describe, describe_flows
 
+    page = describe_flows() if python else describe()
     if as_json:
-        typer.echo(json_text({"language": describe()}, indent=2))
+        print_json({"language": page})
     else:
-        typer.echo(describe(), nl=False)
+        typer.echo(page, nl=False)
 
 
 def validate(
@@ -76,6 +87,8 @@ def validate(
 ) -> None:
     """Check a workflow without running it: its form, its imports, the agents and skills it names, every ASL rule.
 
+    Of a directory .claude/workflows/NAME (Mission Control) the phases, agents and scopes of workflow.md are checked.
+
     Each problem is one line, FILE:LINE:COLUMN: code: what is wrong and what to do.
 
     Exit codes: 0 valid, 1 not valid, 2 the file cannot be read.
@@ -86,6 +99,9 @@ def validate(
     """
     from dcf.cli.positions import flow_places, locate
 
+    plan = plan_folder(file)
+    if plan is not None:
+        raise typer.Exit(judge_plan(plan, as_json=as_json))
     path, text = read_workflow_text(file)
     verdict = _judge(text, workflow_name_of(file), imports_dir or path.parent, skills_dir)
     paths = {one.path for one in verdict.problems}
@@ -131,7 +147,7 @@ def simulate(
     with patience("simulating the run"):
         result = run_simulation(document, given, answers, signals=sent)
     if as_json:
-        typer.echo(json_text(result, indent=2))
+        print_json(result)
     else:
         _print_run(result)
         print_places(document, failed_in(result["trace"]))
@@ -162,7 +178,7 @@ def _print_json(file: Path, verdict: "Validation", places: Mapping[str, tuple[in
     found = {name: value for name, value in verdict.as_json().items() if name not in {"ok", "exit_code"}}
     problems = [one.as_json() | _place(places, one) for one in verdict.problems]
     head: dict[str, Json] = {"file": str(file), "ok": verdict.ok, "stage": verdict.stage}
-    typer.echo(json_text(head | found | {"problems": problems}, indent=2))
+    print_json(head | found | {"problems": problems})
 
 
 def _print_verdict(file: Path, verdict: "Validation", places: Mapping[str, tuple[int, int]]) -> None:

@@ -5,11 +5,11 @@ It is started often, so what it works with is imported when it runs. Text from r
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 from rich.table import Table
@@ -17,16 +17,21 @@ from rich.text import Text
 
 from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag
+from dcf.cli.commands.formats import print_json
 from dcf.cli.patience import patience
+from dcf.cli.places.choice import elsewhere, program
+from dcf.cli.places.completion import complete_agent
 from dcf.cli.reading.views import console, listed_status, print_line, say
-from dcf.cli.text import clean, json_text
-from dcf.errors import InvalidArgument, NotFound
+from dcf.cli.text import clean
+from dcf.errors import InvalidArgument
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.spans import check_time
 
 if TYPE_CHECKING:
-    from dcf.core.listing.runs import RunPage, RunQuery
+    from dcf.core.listing.runs import RunQuery
+
+    Pages: TypeAlias = Callable[..., dict[str, Json]]
 
 _STUCK_FIRST: Final = 20
 """Half of a list as long as this, and half of a shorter one, may be stuck runs, which stand before the newest."""
@@ -39,13 +44,10 @@ _GAP: Final = 2
 _ALWAYS: Final = 2  # columns shown on any terminal: the run and its status
 _CUT_TO: Final = 12  # the last column is cut to no less than this
 _NAME: Final = 40
-_EXAMPLE: Final = "dcf run workflows/order_processing.json --input workflows/order_processing/order.json"
+_EXAMPLE: Final = "dcf run workflows/order_flow.py --input workflows/order_processing/order.json"
+_TEXTS: Final = ("workflow", "version", "agent", "tag", "parent", "project")
+_MEMBERS: Final = ("runs", "counts", "matching", "next_cursor")
 _STATUSES: Final = ("running", "succeeded", "failed", "cancelled", "partial")
-
-
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("ls")(list_runs)
 
 
 def list_runs(
@@ -57,7 +59,9 @@ def list_runs(
     version: Annotated[
         str | None, typer.Option(help="Only of this version: the document's, or 8 or more characters of its SHA-256.")
     ] = None,
-    agent: Annotated[str | None, typer.Option(help="Only runs in which this agent is assigned.")] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="Only runs in which this agent is assigned.", autocompletion=complete_agent)
+    ] = None,
     tag: Annotated[str | None, typer.Option(help="Only runs with this tag.")] = None,
     parent: Annotated[str | None, typer.Option(help="Only the child runs of this run.")] = None,
     project: Annotated[str | None, typer.Option(help="Only runs of this project.")] = None,
@@ -71,8 +75,8 @@ def list_runs(
     """List runs, newest first; one line for each. Without filters those that are stuck come before.
 
     Stuck is a running run whose agents were reminded three times and do not take its state up, or whose planner does
-    not start it; --stuck says why of each, as `dcf why RUN` does at length. The counts are near: an index may be ahead
-    of a run by a moment.
+    not start it; --stuck says why of each, as `dcf why RUN` does at length. Where more than 500
+    runs are running the counts are near: an index may be ahead of a run by a moment.
 
     --json prints an array of runs, newest first; with --cursor (0 for the first page) an object {runs, counts,
     matching, next_cursor}.
@@ -100,48 +104,86 @@ def list_runs(
         blocked=blocked,
         cursor=None if cursor == _FIRST_PAGE else read_cursor(cursor),
     )
-    with opening.run_list() as found, patience("reading the list"):
+    with _opened() as read, patience("reading the list"):
         begins = limit > 1 and cursor is None and not as_json and query == RunQuery(limit=limit)
         most = min(limit, _STUCK_FIRST) // 2
-        first = found.list_runs(RunQuery(limit=most, stuck=True)) if begins else None
-        page = found.list_runs(query if first is None else replace(query, limit=limit - len(first.rows)))
-    reasons = _reasons(page) if stuck else {}
+        first = read(RunQuery(limit=most, stuck=True))["runs"] if begins else []
+        page = read(replace(query, limit=limit - len(first)), is_counted=not as_json)
+    reasons = _reasons(page["runs"]) if stuck else {}
     if as_json:
-        document = page.as_json()
-        for row in document["runs"] if stuck else ():
+        for row in page["runs"] if stuck else ():
             row["why"] = reasons.get(row["workflow_id"])
-        typer.echo(json_text(document["runs"] if cursor is None else document, indent=2))
+        members = {name: page[name] for name in _MEMBERS}
+        print_json(page["runs"] if cursor is None else members)
         return
     _print(page, first, query)
     for workflow_id, why in reasons.items():
         print_line(f"{workflow_id}: {why}")
 
 
-def _reasons(page: "RunPage") -> dict[str, str]:
-    """Return why each run of the page does not move, in a sentence; runs that nothing holds up are left out."""
+@contextmanager
+def _opened() -> "Iterator[Pages]":
+    """Open the list of the place in use, here without the tools: they take as long to import as all the rest.
+
+    With `is_counted` the near counts of this machine are counted again: at a server a clock keeps them.
+    """
+    if elsewhere():
+        from dcf.cli.places.place import place
+        from dcf.cli.reading.answers import ask
+
+        with place() as used:
+            yield lambda query, **_: ask(used, "list_runs", **_arguments(query))
+        return
+    with opening.run_list() as found:
+
+        def read(query: "RunQuery", *, is_counted: bool = False) -> dict[str, Json]:
+            page = found.list_runs(query)
+            return (replace(page, counts=found.counted_once(page.counts)) if is_counted else page).as_json()
+
+        yield read
+
+
+def _arguments(query: "RunQuery") -> dict[str, Json]:
+    """Return the query as the tool takes it."""
+    return {
+        "limit": query.limit,
+        "status": None if query.status is None else query.status.value,
+        **{name: getattr(query, name) for name in _TEXTS},
+        "since": _time(query.since),
+        "until": _time(query.until),
+        "stuck": query.stuck,
+        "blocked": query.blocked,
+        "cursor": None if query.cursor is None else str(query.cursor),
+    }
+
+
+def _reasons(rows: Sequence[Mapping[str, Json]]) -> dict[str, str]:
+    """Return why each run does not move, in a sentence; runs that nothing holds up are left out."""
+    from dcf.cli.places.place import place
+    from dcf.cli.reading.answers import first_reason
+
     found: dict[str, str] = {}
-    if not page.rows:
+    if not rows:
         return found
-    with opening.application() as application, patience("runs explained:", lambda: len(found), len(page.rows)):
-        for row in page.rows:
-            with suppress(NotFound):  # it was deleted meanwhile
-                why = application.diagnosis.first_line(row.workflow_id)
-                if why is not None:
-                    found[row.workflow_id] = why
+    with place() as used, patience("runs explained:", lambda: len(found), len(rows)):
+        for row in rows:
+            why = first_reason(used, row["workflow_id"])
+            if why is not None:
+                found[row["workflow_id"]] = why
     return found
 
 
-def _print(page: "RunPage", first: "RunPage | None", query: "RunQuery") -> None:
-    before = () if first is None else first.rows
-    known = {row.workflow_id for row in before}
-    rows = [row.as_json() for row in (*before, *(one for one in page.rows if one.workflow_id not in known))]
+def _print(page: Mapping[str, Json], first: Sequence[Mapping[str, Json]], query: "RunQuery") -> None:
+    known = {row["workflow_id"] for row in first}
+    rows = [*first, *(row for row in page["runs"] if row["workflow_id"] not in known)]
+    runs = page["counts"].get("runs")
     if rows:
         print_runs(rows)
-    elif page.counts.runs == 0:
+    elif runs == 0:
         typer.echo(f"No runs yet. Try:\n  {_EXAMPLE}")
     else:
         typer.echo("No run is like that.")
-    if page.counts.runs:
+    if rows or runs:
         say(_sums(page, len(rows), query))
 
 
@@ -151,25 +193,28 @@ def print_runs(rows: Sequence[Mapping[str, Json]]) -> None:
     out.print(_fitting(_columns(rows), out.width))
 
 
-def _sums(page: "RunPage", shown: int, query: "RunQuery") -> str:
-    """Return the sentence below the list: how many of how many, and how to go on."""
-    counts, many = page.counts, page.matching
+def _sums(page: Mapping[str, Json], shown: int, query: "RunQuery") -> str:
+    """Return the sentence below the list: how many of how many, and how to go on.
+
+    A key that is bound to a project is told no counts.
+    """
+    counts, many = dict(page["counts"]), page["matching"]
+    runs, stuck = counts.pop("runs", 0), counts.pop("stuck", 0)
     of = f"{shown:,}" if many is None else f"{shown:,} of {max(many, shown):,}"
-    by_status = [f"{count:,} {status}" for status, count in counts.by_status.items() if count]
-    by_status += [f"{counts.stuck:,} stuck"] if counts.stuck else []
+    by_status = [f"{count:,} {status}" for status, count in counts.items() if count]
+    by_status += [f"{stuck:,} stuck"] if stuck else []
     told = f"{of} {'run' if max(many or 0, shown) == 1 else 'runs'}"
     told += f"; in all {', '.join(by_status)}." if by_status else "."
-    if sum(counts.by_status.values()) < counts.runs * _LISTED:
+    if sum(counts.values()) < runs * _LISTED:
         told += " Some were made by an earlier version; `dcf doctor --repair` lets filters find them, or an hour does."
-    if page.next_cursor is None:
+    if page["next_cursor"] is None:
         return told
-    return f"{told} Older ones: dcf ls{_repeated(query)} --cursor {page.next_cursor}"
+    return f"{told} Older ones: {program()} ls{_repeated(query)} --cursor {page['next_cursor']}"
 
 
 def _repeated(query: "RunQuery") -> str:
     """Return the options that the next page needs."""
-    words = {"status": query.status, "workflow": query.workflow, "version": query.version, "agent": query.agent}
-    words |= {"tag": query.tag, "parent": query.parent, "project": query.project}
+    words = {"status": query.status, **{name: getattr(query, name) for name in _TEXTS}}
     words |= {"since": _time(query.since), "until": _time(query.until)}
     given = [f" --{name} {quote(clean(value))}" for name, value in words.items() if value is not None]
     return "".join(given) + (" --stuck" if query.stuck else "") + (" --blocked" if query.blocked else "")

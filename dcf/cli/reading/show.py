@@ -7,8 +7,9 @@ import typer
 
 from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, OptionalRun
+from dcf.cli.commands.formats import print_json
 from dcf.cli.patience import patience
-from dcf.cli.text import json_text
+from dcf.cli.places.choice import elsewhere, stay_here
 from dcf.values.json_text import Json
 
 _MOST_FOR_PROGRAMS = 2_000
@@ -24,7 +25,7 @@ def mount(app: typer.Typer) -> None:
 def show(
     workflow_id: OptionalRun = None,
     as_json: JsonFlag = False,
-    file: Annotated[Path | None, typer.Option(help="A run that was exported to this file (dcf export).")] = None,
+    file: Annotated[Path | None, typer.Option(help="A run that was exported to this file (dcf runs export).")] = None,
 ) -> None:
     """Show where a run stands: its states, who holds what until when, output or error.
 
@@ -35,7 +36,7 @@ def show(
         raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
     document = _exported(file) if file is not None else _shown(workflow_id or "", as_json=as_json)
     if as_json:
-        _print_json(document)
+        print_json(document)
     else:
         from dcf.cli.reading import source_places, views
         from dcf.cli.reading import why as diagnosis
@@ -53,16 +54,13 @@ def _exported(file: Path) -> dict[str, Json]:
 
 def _shown(workflow_id: str, *, as_json: bool) -> dict[str, Json]:
     """Read what is shown of a run, and why it does not move."""
-    from dcf.cli.reading import source_places
+    from dcf.cli.places.place import place
+    from dcf.cli.reading.answers import ask, overview
+    from dcf.runs.views.inner_states import EACH
 
-    with opening.application() as found, patience("reading the run"):
-        if as_json:
-            view = found.runs.overview(workflow_id, each=_MOST_FOR_PROGRAMS, most=_MOST_FOR_PROGRAMS)
-        else:
-            view = found.runs.overview(workflow_id)
-        findings = found.diagnosis.explain(workflow_id).as_json()["findings"]
-        shown = view.as_json() | {"findings": findings}
-        return shown | source_places.lines_in(source_places.document_of(found, workflow_id), shown["states"])
+    with place() as used, patience("reading the run"):
+        shown = overview(used, workflow_id, _MOST_FOR_PROGRAMS if as_json else EACH)
+        return shown | {"findings": ask(used, "explain_run", workflow_id=workflow_id)["findings"]}
 
 
 def doctor(
@@ -72,21 +70,25 @@ def doctor(
 ) -> None:
     """Check how dcf is: whether Redis takes writes, memory, durability, replicas, clock, agents, platform, lists.
 
-    A row for each check. With --repair runs that no list has are listed again, and entries that name nothing go.
+    A row for each check; at a server those of its own report. With --repair, on this machine only, runs that no list
+    has are listed again, and entries that name nothing go.
 
     Exit codes: 0 nothing fails (warnings are told), 4 Redis cannot be reached or calls fail, 1 something else fails,
     such as the clock; with --strict 1 for a warning as well.
     """
     from dcf.cli.reading import doctor as health
 
-    with opening.application() as found, patience("looking at Redis and all lists"):
-        report = health.examine(found, repair=repair)
+    if elsewhere() and not repair:
+        from dcf.cli.places.place import place
+
+        with place() as used, patience("asking the server how it is"):
+            report = health.examine_at(used)
+    else:
+        stay_here(what="--repair")
+        with opening.application() as found, patience("looking at Redis and all lists"):
+            report = health.examine(found, repair=repair)
     if as_json:
-        _print_json(report)
+        print_json(report)
     else:
         health.print_report(report)
     raise typer.Exit(health.exit_code(report, strict=strict))
-
-
-def _print_json(document: Json) -> None:
-    typer.echo(json_text(document, indent=2))

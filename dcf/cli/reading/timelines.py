@@ -1,4 +1,4 @@
-"""The command `dcf timeline`: when each state of a run was ready, worked on, backing off, lost or waiting."""
+"""The command `dcf runs timeline`: when each state of a run was ready, worked on, backing off, lost or waiting."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,12 +10,13 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, OptionalRun
+from dcf.cli.commands.formats import print_json
 from dcf.cli.patience import patience
+from dcf.cli.reading import run_parts
 from dcf.cli.reading.notes import seconds
 from dcf.cli.reading.views import console, say
-from dcf.cli.text import clean, json_text
+from dcf.cli.text import clean
 from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.values.instants import SECOND, from_text
 from dcf.values.json_text import Json
@@ -39,13 +40,15 @@ _CELLS: Final[Mapping[str, tuple[str, str]]] = {
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command("timeline")(show_timeline)
+    app.command("runs timeline")(show_timeline)
 
 
 def show_timeline(
     workflow_id: OptionalRun = None,
     as_json: JsonFlag = False,
-    file: Annotated[Path | None, typer.Option(help="Of a run that was exported to this file (dcf export).")] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="Of a run that was exported to this file (dcf runs export).")
+    ] = None,
 ) -> None:
     """Show when each state of a run was ready, worked on, backing off, had lost its agent, or waited.
 
@@ -56,7 +59,7 @@ def show_timeline(
         raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
     found = of_file(file) if file is not None else _of_run(workflow_id or "")
     if as_json:
-        typer.echo(json_text(found.as_json(), indent=2))
+        print_json(found.as_json())
     elif sys.stdout.isatty():
         console().print(bars(found))
     else:
@@ -113,10 +116,8 @@ def _lease_end(state: Mapping[str, Any]) -> int | None:
 
 
 def _of_run(workflow_id: str) -> "Timeline":
-    with opening.application() as found, patience("reading the run"):
-        head = found.exports.head(workflow_id)  # raises for a run that does not exist
-        events = (one.as_json() for one in found.exports.events(workflow_id))
-        return made(head, found.exports.states(workflow_id), events)
+    with run_parts.opened(workflow_id) as run, patience("reading the run"):
+        return made(run.head, run.states, run.events)
 
 
 def lines(found: "Timeline") -> Iterator[str]:

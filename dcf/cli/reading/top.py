@@ -1,4 +1,4 @@
-"""The command `dcf top`: the runs that need somebody, and who works on what, as a live table. It changes nothing.
+"""The command `dcf runs top`: the runs that need somebody, and who works on what, as a live table. It changes nothing.
 
 Each look reads a bounded part, however many runs there are: two pages of the list of runs, why a few of them are stuck,
 and one page of the work that is held.
@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console, Group, RenderableType
@@ -16,18 +16,16 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag
+from dcf.cli.commands.formats import print_json
+from dcf.cli.places.place import Place, place
+from dcf.cli.reading.answers import ask, first_reason
 from dcf.cli.reading.notes import span
 from dcf.cli.reading.views import console, listed_status
-from dcf.cli.text import clean, json_text
-from dcf.errors import PASSING, DcfError, NotFound
+from dcf.cli.text import clean
+from dcf.errors import PASSING, DcfError
 from dcf.values.instants import from_text, seconds, to_text
 from dcf.values.json_text import Json
-
-if TYPE_CHECKING:
-    from dcf.application.application import Application
-    from dcf.core.listing.runs import RunPage
 
 MOST_RUNS: Final = 20
 """Stuck runs that are shown at most, and as many others that are running."""
@@ -44,7 +42,7 @@ _AROUND: Final = 6
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command()(top)
+    app.command("runs top")(top)
 
 
 def top(
@@ -54,46 +52,40 @@ def top(
 ) -> None:
     """Show the live runs, those that are stuck first, and the agents with what they hold; on a terminal until Ctrl-C.
 
-    Piped, and with --json, it looks once. Of many runs a part is shown; `dcf ls` and `dcf work` have all.
+    Piped, and with --json, it looks once. Of many runs a part is shown; `dcf ls` and `dcf states ls` have all.
     """
-    with opening.application() as found:
+    with place() as used:
         if as_json:
-            typer.echo(json_text(look(found), indent=2))
+            print_json(look(used))
             return
         out = console()
         if once or not (sys.stdout.isatty() and out.is_interactive):
-            out.print(view(look(found)))
+            out.print(view(look(used)))
             return
-        _follow(found, out, every)
+        _follow(used, out, every)
 
 
-def look(found: "Application") -> dict[str, Json]:
+def look(used: Place) -> dict[str, Json]:
     """Read what is shown, as JSON: `runs` with why the first are stuck, `agents` with what each holds, and counts."""
-    from dcf.core.documents.model import RunStatus
-    from dcf.core.listing.runs import RunQuery
-    from dcf.features.work.listing import WorkQuery, WorkStatus
-
-    stuck = found.run_list.list_runs(RunQuery(limit=MOST_RUNS, stuck=True))
-    live = found.run_list.list_runs(RunQuery(limit=MOST_RUNS, status=RunStatus.RUNNING))
-    standings = (WorkStatus.RUNNING, WorkStatus.REVIEW)
-    pages = [found.work.find_work(WorkQuery(limit=MOST_HELD, status=status)) for status in standings]
-    known = {row.workflow_id for row in stuck.rows}
-    runs = [row.as_json() for row in (*stuck.rows, *(row for row in live.rows if row.workflow_id not in known))]
-    for row in runs[: min(MOST_EXPLAINED, len(stuck.rows))]:
-        with suppress(NotFound):  # it was deleted meanwhile
-            row["why"] = found.diagnosis.first_line(str(row["workflow_id"]))
+    stuck = ask(used, "list_runs", stuck=True, limit=MOST_RUNS, project=None)
+    live = ask(used, "list_runs", status="running", limit=MOST_RUNS, project=None)
+    pages = [ask(used, "find_work", status=word, limit=MOST_HELD, project=None) for word in ("running", "review")]
+    known = {row["workflow_id"] for row in stuck["runs"]}
+    runs = [*stuck["runs"], *(row for row in live["runs"] if row["workflow_id"] not in known)]
+    for row in runs[: min(MOST_EXPLAINED, len(known))]:
+        row["why"] = first_reason(used, row["workflow_id"])
     return {
-        "at": to_text(live.now),
-        "counts": {**live.counts.as_json(), **_counted("running", live), **_counted("stuck", stuck)},
+        "at": to_text(time.time_ns() // 1000),
+        "counts": {**live["counts"], **_counted("running", live), **_counted("stuck", stuck)},
         "runs": runs,
-        "agents": _by_agent([item.as_json() for page in pages for item in page.items]),
-        "more_held": any(page.next_place is not None for page in pages),
+        "agents": _by_agent([item for page in pages for item in page["items"]]),
+        "more_held": any(page.get("next_cursor") is not None for page in pages),
     }
 
 
-def _counted(name: str, page: "RunPage") -> dict[str, Json]:
+def _counted(name: str, page: Mapping[str, Json]) -> dict[str, Json]:
     """Return how many there are if the page has all: the counts of the index may be behind the runs."""
-    return {} if page.next_cursor is not None else {name: len(page.rows)}
+    return {} if page["next_cursor"] is not None else {name: len(page["runs"])}
 
 
 def _by_agent(items: list[dict[str, Json]]) -> list[Json]:
@@ -156,12 +148,12 @@ def _table(*names: str) -> Table:
     return table
 
 
-def _follow(found: "Application", out: Console, every: float) -> None:
-    """Draw again and again, also while Redis cannot be reached for a while, until somebody presses Ctrl-C."""
+def _follow(used: Place, out: Console, every: float) -> None:
+    """Draw again and again, also while the place cannot be reached for a while, until somebody presses Ctrl-C."""
     with suppress(KeyboardInterrupt), Live(console=out, screen=True, auto_refresh=False) as live:
         while True:
             try:
-                live.update(view(look(found), out.height), refresh=True)
+                live.update(view(look(used), out.height), refresh=True)
             except DcfError as error:
                 if error.code not in PASSING:
                     raise

@@ -1,6 +1,7 @@
-"""The commands `dcf trace`: a run's history as an OpenTelemetry trace, sent to a collector."""
+"""The command `dcf runs trace`: a run's history as an OpenTelemetry trace, sent to a collector."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -8,30 +9,26 @@ import typer
 
 from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, OptionalRun
-from dcf.cli.text import json_text
+from dcf.cli.commands.formats import print_json
+from dcf.cli.places.choice import elsewhere
 from dcf.values.json_text import Json
 
 _COLLECTOR: Final = "http://127.0.0.1:4318"
 
-trace = typer.Typer(
-    name="trace",
-    no_args_is_help=True,
-    help="Show a run in a tracing tool: the run, its states and every attempt at them as one tree of spans.",
-)
-
 
 def mount(app: typer.Typer) -> None:
-    """Add the commands to an application."""
-    app.add_typer(trace)
+    """Add the command to an application."""
+    app.command("runs trace")(trace)
 
 
-@trace.command()
-def export(
+def trace(
     workflow_id: OptionalRun = None,
     otlp: Annotated[
         str, typer.Option(help="The collector's URL, for OTLP over HTTP.", envvar="OTEL_EXPORTER_OTLP_ENDPOINT")
     ] = _COLLECTOR,
-    file: Annotated[Path | None, typer.Option(help="Of a run that was exported to this file (dcf export).")] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="Of a run that was exported to this file (dcf runs export).")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Send a run's whole trace to an OpenTelemetry collector, made from its history; needs the extra otel.
@@ -47,10 +44,24 @@ def export(
         found = read_file(file)
         _send(str(found.head.get("workflow_id")), found.meta, found.events, otlp, as_json=as_json)
     elif workflow_id is not None:
-        with opening.application() as opened:
-            meta: Mapping[str, Json] = opened.exports.head(workflow_id)["meta"]
-            events = (one.as_json() for one in opened.exports.events(workflow_id))
+        with _opened(workflow_id) as (meta, events):
             _send(workflow_id, meta, events, otlp, as_json=as_json)
+
+
+@contextmanager
+def _opened(workflow_id: str) -> Iterator[tuple[Mapping[str, Json], Iterator[Mapping[str, Json]]]]:
+    """Open the meta document of a run and its history, at the place in use."""
+    if not elsewhere():
+        with opening.application() as found:
+            head = found.exports.head(workflow_id)
+            yield head["meta"], (event.as_json() for event in found.exports.events(workflow_id))
+        return
+    from dcf.cli.places.place import place
+    from dcf.cli.reading.answers import ask, each_event
+
+    with place() as used:
+        answer = ask(used, "read_workflow_control_plane", workflow_id=workflow_id, summary=True, limit=1)
+        yield answer["meta"], each_event(used, workflow_id)
 
 
 def _send(
@@ -63,6 +74,6 @@ def _send(
     sent = send(workflow_id, spans_of(workflow_id, str(meta.get("workflow_name") or "workflow"), events), url)
     trace_id = f"{trace_id_of(workflow_id):032x}"
     if as_json:
-        typer.echo(json_text({"workflow_id": workflow_id, "trace_id": trace_id, "spans": sent}))
+        print_json({"workflow_id": workflow_id, "trace_id": trace_id, "spans": sent})
     else:
         typer.echo(f"Sent {sent} spans; trace {trace_id}")

@@ -35,12 +35,6 @@ _LONGEST = 5000
 _INVALID_FLOW = "invalid_flow"
 _USUAL_NAME = 24  # a state's name up to this length is not cut; the note beside it is
 _INDENT = 5
-_HINTS = {
-    "unknown_run": "`dcf ls` lists the runs.",
-    "unknown_state": "`dcf show RUN` lists the states of a run; one inside a Parallel or Map is named by its path.",
-}
-"""What a person at a command line does next, where the error says what a caller of tools does."""
-
 _FACTS = (
     *("created_at", "started_at", "paused_at", "finished_at", "finalized_at", "finalize_note", "planner_agent_id"),
     *("tags", "rerun_of", "reruns", "retried"),
@@ -85,9 +79,10 @@ def print_error(error: DcfError) -> None:
     _line(out, f"dcf: {clean(error.code)}: {clean(error.message, _LONGEST)}", "red", _INDENT)
     at = error.place if isinstance(error, StoreUnavailable) else None
     found = None if at is None else f"It was looked for at {at}."
-    hint = _HINTS.get(error.code, error.hint)
-    for told in filter(None, (found, hint, *notes_of(error))):
-        _line(out, f"     {clean(told, _LONGEST)}", indent=_INDENT)
+    from dcf.cli.wording import in_commands  # the table of calls, which most commands need not load
+
+    for told in filter(None, (found, error.hint, *notes_of(error))):
+        _line(out, f"     {in_commands(clean(told, _LONGEST))}", indent=_INDENT)
 
 
 def _print_complaints(out: Console, error: DcfError) -> None:
@@ -100,6 +95,8 @@ def _print_complaints(out: Console, error: DcfError) -> None:
 
 def _print_problems(out: Console, error: InvalidDefinition) -> None:
     """List what is wrong with a workflow, each problem once."""
+    from dcf.cli.wording import in_commands
+
     count = "a problem" if len(error.problems) == 1 else f"{len(error.problems)} problems"
     places = error.places if isinstance(error, InvalidDocument) else {}
     file = clean(error.file) if isinstance(error, InvalidDocument) else "The workflow"
@@ -107,7 +104,7 @@ def _print_problems(out: Console, error: InvalidDefinition) -> None:
     for problem in error.problems:
         at = places.get(problem.path)
         place = "" if at is None else f" (line {at.line}, column {at.column})"
-        told = f"{problem.code}: {problem.message} {problem.hint}"
+        told = f"{problem.code}: {problem.message} {in_commands(problem.hint)}"
         _line(out, clean(f"     {problem.path or '/'}{place}: {told}", _LONGEST), indent=2 * _INDENT)
     _line(out, "     Mend the workflow; `dcf validate FILE` checks it without running it.")
 
@@ -171,7 +168,7 @@ def print_result(result: Mapping[str, Json], logs: Path | None, took_s: float) -
         print_document(out, result["output"])
     else:
         _print_why(out, result)
-    _line(out, f"Look further:\n  dcf show {run_id}\n  dcf events {run_id}", "dim")
+    _line(out, f"Look further:\n  dcf show {run_id}\n  dcf runs events {run_id}", "dim")
     if logs is not None:
         _line(out, f"Logs of its processes: {clean(logs)}", "dim")
 
@@ -215,7 +212,7 @@ def print_outcome(meta: Mapping[str, Json]) -> None:
 
 
 def print_event(event: Mapping[str, Json]) -> None:
-    """Print one event for `dcf events`."""
+    """Print one event for `dcf runs events`."""
     data = {name: value for name, value in event.items() if name not in {"id", "at", "type", "state"}}
     told = " ".join(f"{clean(name)}={clean(value)}" for name, value in data.items() if value is not None)
     line = f"{event['at'][11:23]}  {clean(event['type']):<18} {clean(event['state'] or '')}  {told}".rstrip()

@@ -2,21 +2,29 @@
 
 import math
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import typer
 
 from dcf.cli import exit_codes, opening
 from dcf.cli.arguments import JsonFlag, RunArgument
-from dcf.cli.text import json_text
+from dcf.cli.commands.formats import print_json
+from dcf.cli.places.choice import elsewhere, place_in_use, program
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
-    from dcf.application.application import Application
     from dcf.cli.running.live_progress import LiveProgress
 
-_EVERY_S = 0.25
+_Reading: TypeAlias = Callable[[], dict[str, Json]]
+
+_EVERY_S: Final = 0.25
 """Seconds between two readings of the run."""
+
+_EVERY_THERE_S: Final = 1.0
+"""The same at a server, which counts the calls of a key."""
 
 
 def mount(app: typer.Typer) -> None:
@@ -37,13 +45,13 @@ def watch(workflow_id: RunArgument, as_json: JsonFlag = False) -> None:
     from dcf.cli.running.live_progress import LiveProgress
 
     try:
-        with opening.application() as found, LiveProgress(quiet=as_json, stderr=as_json) as progress:
-            document = _follow(found, workflow_id, progress)
+        with LiveProgress(quiet=as_json, stderr=as_json) as progress:
+            document = _follow(workflow_id, progress)
     except KeyboardInterrupt:
-        views.say(f"Interrupted. Run {workflow_id} goes on; `dcf watch {workflow_id}` watches it again.")
+        views.say(f"Interrupted. Run {workflow_id} goes on; `{program()} watch {workflow_id}` watches it again.")
         raise
     if as_json:
-        typer.echo(json_text(document, indent=2))
+        print_json(document)
     elif progress.is_live:
         views.print_run(document)
     else:
@@ -51,15 +59,39 @@ def watch(workflow_id: RunArgument, as_json: JsonFlag = False) -> None:
     raise typer.Exit(exit_codes.of_run(document["meta"]["status"]))
 
 
-def _follow(found: "Application", workflow_id: str, progress: "LiveProgress") -> dict[str, Json]:
-    """Show the run until it is over, also while Redis cannot be reached for a while; return where it stands then."""
+def _follow(workflow_id: str, progress: "LiveProgress") -> dict[str, Json]:
+    """Show the run until it has ended, also while the place cannot be reached; return its last standing."""
     from dcf.cli.processes.planner import once_possible
-    from dcf.cli.running.obstacles import Obstacle
 
-    obstacle = Obstacle(found.health, progress.say)
-    while True:
-        document = once_possible(lambda: found.runs.overview(workflow_id).as_json(), obstacle.tell, math.inf)
-        progress(document)
-        if document["meta"]["status"] != "running":
-            return document
-        time.sleep(_EVERY_S)
+    pause_s = _EVERY_THERE_S if elsewhere() else _EVERY_S
+    with _opened(workflow_id, progress.say) as (read, tell):
+        while True:
+            document = once_possible(read, tell, math.inf)
+            progress(document)
+            if document["meta"]["status"] != "running":
+                return document
+            time.sleep(pause_s)
+
+
+@contextmanager
+def _opened(workflow_id: str, say: Callable[[str], None]) -> Iterator[tuple[_Reading, Callable[[], None]]]:
+    """Open the place in use; return what reads the run, and what says before each try why calls do not succeed."""
+    from dcf.cli.places.place import Place, place
+    from dcf.cli.reading.answers import overview
+    from dcf.cli.running.obstacles import Obstacle, Silence
+    from dcf.runs.views.inner_states import EACH
+
+    if elsewhere():
+        silence = Silence(say)
+        with place() as used:
+            yield partial(silence.around, partial(overview, used, workflow_id, EACH)), _say_nothing
+        return
+    from dcf.cli.places.here import ToolsHere
+
+    with opening.application() as found:
+        here = Place(place_in_use(), ToolsHere(found))
+        yield partial(overview, here, workflow_id, EACH), Obstacle(found.health, say).tell
+
+
+def _say_nothing() -> None:
+    """Say nothing before a try: what the server answers says why it cannot."""

@@ -7,22 +7,19 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag, OptionalRun
-from dcf.cli.patience import patience
+from dcf.cli.commands.derived import call_verb
+from dcf.cli.commands.formats import print_json
 from dcf.cli.reading import export_files
 from dcf.cli.reading.views import console, print_wrapped, status_text
-from dcf.cli.text import clean, json_text
+from dcf.cli.text import clean
+from dcf.cli.wording import as_command, in_commands
+from dcf.features.diagnosis.records import ExplainedRun
 from dcf.values.json_text import Json
 
 _LONGEST: Final = 2000
 _HIDDEN: Final = ("root",)
 """Evidence that stands in the sentence already."""
-
-
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command()(why)
 
 
 def why(
@@ -43,19 +40,19 @@ def why(
         export_files.read_file(file).explanation(workflow_id) if file is not None else _explained(workflow_id, state)
     )
     if as_json:
-        typer.echo(json_text(document, indent=2))
+        fields = ExplainedRun.__dataclass_fields__
+        print_json({name: document[name] for name in fields if name in document})
     else:
         print_explanation(document)
 
 
-def _explained(workflow_id: str | None, state: str | None) -> dict[str, Json]:
+def _explained(workflow_id: str | None, state: str | None) -> Mapping[str, Json]:
     if workflow_id is None:
         raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
-    with opening.application() as found, patience("looking at the run"):
-        return found.diagnosis.explain(workflow_id, state).as_json()
+    return call_verb("explain_run", workflow_id=workflow_id, state=state)
 
 
-def print_explanation(document: dict[str, Json]) -> None:
+def print_explanation(document: Mapping[str, Json]) -> None:
     """Print an explanation for people: for each finding a sentence, its facts, and what to do."""
     out = console()
     heading = Text.assemble(status_text(document["run_status"]), f"  {clean(document['workflow_id'])}")
@@ -89,9 +86,10 @@ def print_finding(finding: Mapping[str, Json]) -> None:
     if facts:
         print_wrapped(out, Text(f"  {' '.join(facts)}", style="dim"), indent=4)
     remedy = finding["remedy"]
-    print_wrapped(out, Text(f"  → {clean(remedy['sentence'], _LONGEST)}"), indent=4)
-    if remedy.get("command") is not None:
-        out.print(Text(f"    {clean(remedy['command'], _LONGEST)}", style="bold"), soft_wrap=True)
+    call = remedy["call"]
+    told = in_commands(clean(remedy["sentence"], _LONGEST), known=call["arguments"])
+    print_wrapped(out, Text(f"  → {told}"), indent=4)
+    out.print(Text(f"    {clean(as_command(call), _LONGEST)}", style="bold"), soft_wrap=True)
 
 
 def _shown(value: Json) -> str:

@@ -1,11 +1,19 @@
-"""Tells the user of `dcf run` why it waits: Redis refuses writes, or does not answer. It changes nothing."""
+"""Tells the user of `dcf run` or `dcf watch` why it waits: Redis refuses writes, or does not answer, or no server does.
+
+It changes nothing.
+"""
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from dcf.cli.wording import in_commands
+from dcf.errors import PASSING, DcfError
 
 if TYPE_CHECKING:
     from dcf.features.health.operations import Health
+
+Result = TypeVar("Result")
 
 _EVERY_S: Final = 2.0
 """Seconds between two health reports."""
@@ -26,7 +34,7 @@ class Obstacle:
             return
         self._next = time.monotonic() + _EVERY_S
         stopping = [finding for finding in self._health.checked().findings if finding.stops_calls]
-        said = tuple(" ".join(filter(None, (finding.sentence, finding.remedy))) for finding in stopping)
+        said = tuple(in_commands(f"{finding.sentence} {finding.remedy or ''}".rstrip()) for finding in stopping)
         if said == self._said:
             return
         for sentence in said:
@@ -34,3 +42,25 @@ class Obstacle:
         if not said:
             self._say("going on: Redis takes writes again.")
         self._said = said
+
+
+class Silence:
+    """A server that does not answer: says so once, and once when it answers again."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._is_said = False
+
+    def around(self, call: Callable[[], Result]) -> Result:
+        """Return what the call returns, and say what changed."""
+        try:
+            result = call()
+        except DcfError as error:
+            if error.code in PASSING and not self._is_said:
+                self._say(f"waiting: {error.message} {error.hint}")
+                self._is_said = True
+            raise
+        if self._is_said:
+            self._say("going on: the server answers again.")
+        self._is_said = False
+        return result

@@ -11,8 +11,9 @@ import typer
 
 from dcf.cli import exit_codes
 from dcf.cli.arguments import JsonFlag, ValuesArgument
+from dcf.cli.commands.formats import print_json
 from dcf.cli.flow_files import is_flow, source_of
-from dcf.cli.text import json_text
+from dcf.cli.places.choice import stay_here
 from dcf.errors import DcfError, InvalidArgument
 from dcf.values.json_text import Json
 
@@ -51,14 +52,12 @@ def run(
     ] = None,
     assign: Annotated[
         list[str] | None,
-        typer.Option(
-            help="STATE=AGENT: nobody works on this Task here, but an agent elsewhere, or a person with `dcf resolve`."
-        ),
+        typer.Option(help="STATE=AGENT: nobody works on this Task here, but an agent elsewhere or a person."),
     ] = None,
     run_id: Annotated[
         str | None, typer.Option("--id", help="Id of this run; default: a new one. The same id again continues it.")
     ] = None,
-    timeout: Annotated[float, typer.Option(help="Give up after this many seconds.", min=1)] = 600,
+    timeout: Annotated[float, typer.Option(help="Cancel the run after this many seconds.", min=1)] = 600,
     lease_ttl: Annotated[int, typer.Option(help="Lease length of the workers in seconds.", min=1, max=3600)] = 30,
     copies: Annotated[
         int | None, typer.Option(help="Worker processes; default 1, with --direct none.", min=1, max=64)
@@ -100,6 +99,7 @@ def run(
         files = (workflow, run_input, workers, agents)
         job = _job(*files, values or (), assign or [], run_id, timeout, lease_ttl, copies, concurrency, direct=direct)
         run_id = job.run_id
+        stay_here(serves=True)
         from dcf.cli.running.execution import execute
         from dcf.cli.running.live_progress import LiveProgress
 
@@ -108,7 +108,7 @@ def run(
             result, logs = execute(job, show, show.say)
     except DcfError as error:
         if as_json:
-            typer.echo(json_text(_no_result(run_id, error), indent=2))
+            print_json(_no_result(run_id, error))
         raise
     except KeyboardInterrupt as stop:  # printed only here: the live table would overwrite it
         from dcf.cli.reading import views
@@ -116,12 +116,13 @@ def run(
         views.say(" ".join(["Interrupted.", *views.notes_of(stop)]))
         raise
     if as_json:
-        typer.echo(json_text(result, indent=2))
+        print_json(result)
     else:
         from dcf.cli.reading import source_places, views
+        from dcf.core.definitions.sources import failed_states
 
         views.print_result(result, logs, time.monotonic() - began)
-        source_places.print_places(job.definition.document, source_places.failed_states(result["states"]))
+        source_places.print_places(job.definition.document, failed_states(result["states"], result["cause"]))
     raise typer.Exit(exit_codes.of_run(result["status"]))
 
 
@@ -130,7 +131,7 @@ def _announce(job: "Job", show: "LiveProgress") -> None:
     if not show.is_live:
         show.say(f"starting run {job.run_id}")
     for state, agents in job.elsewhere.items():
-        by_hand = f"`dcf resolve {job.run_id} {state} --output JSON` ends it by hand"
+        by_hand = f"`dcf states resolve {job.run_id} {state} --output JSON` ends it by hand"
         show.say(f"{state} is left to {' or '.join(agents)}; {by_hand}.")
     for name in job.asking:
         show.say(f"{name} asks people; `dcf inbox {job.run_id}` shows what, and how to answer.")

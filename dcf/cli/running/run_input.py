@@ -56,4 +56,10 @@ def _value(flow: "Flow[..., Any]", name: str, text: str) -> Json:
     if text.startswith(_FROM_FILE):
         file = Path(text.removeprefix(_FROM_FILE))
         return read_text(file)[1] if is_text and file.suffix != ".json" else read_json(file)
-    return text if is_text else read_given(text, name)
+    if is_text:
+        return text
+    try:
+        return read_given(text, name)
+    except InvalidArgument as error:
+        message = f"The argument {name} of the flow cannot be read: {error.message}"
+        raise InvalidArgument(message, f"Write {name}=JSON, such as {name}='[1]', or {name}=@FILE.") from None

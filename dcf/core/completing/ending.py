@@ -131,5 +131,5 @@ def _left(doc: StateDoc, wish: End, epoch: int, now: int) -> StateDoc:
     )
 
 
-_ENDED: Final = "The run goes on with what follows; read_workflow_control_plane shows it."
-_OVER: Final = "The run is over; finalize_workflow writes its audit record."
+_ENDED: Final = "The run goes on with what follows; `read_workflow_control_plane` shows it."
+_OVER: Final = "The run is over; `finalize_workflow` writes its audit record."

@@ -171,7 +171,7 @@ def _settle(
     state, doc = request.state, snapshot.states[request.state]
     epoch = epoch_of(snapshot, state)
     step = open_transition(snapshot, state, epoch, definition)
-    claimant = claimant_of(request, doc.lease.owner_agent_id)
+    claimant = claimant_of(request, doc.lease.owner_agent_id, doc.lease.key)
     step.writes.claims.update(forgotten_claim(doc))
     if request.status is Status.SUCCEEDED and doc.visit is not None:
         handed = replace(doc, attempts=doc.attempts + request.attempts)
@@ -252,12 +252,12 @@ def _closed(doc: StateDoc, request: Update, now: int) -> StateDoc:
     )
 
 
-def claimant_of(request: Update, holder: str | None) -> Claimant | None:
+def claimant_of(request: Update, holder: str | None, key: str | None = None) -> Claimant | None:
     """Return the claim for the next state that this write contains; None if there is none."""
     owner = request.owner or holder
     if request.claim_ttl_s is None or owner is None or request.token is None:
         return None
-    return Claimant(owner=owner, token=request.token, ttl_s=request.claim_ttl_s, most=request.claim_most)
+    return Claimant(owner=owner, token=request.token, ttl_s=request.claim_ttl_s, most=request.claim_most, key=key)
 
 
 def _unless_new(snapshot: Snapshot, request: Update) -> Decision[Updated | Refusal | More] | None:

@@ -249,4 +249,4 @@ def _told(step: Transition, wish: Resolve) -> dict[str, Json]:
     return told_of(step, wish.state) | ({"assigned": list(wish.agents)} if wish.agents else {})
 
 
-_ASSIGNED: Final = "The agents are told, and may take the state; explain_run says why if nobody does."
+_ASSIGNED: Final = "The agents are told, and may take the state; `explain_run` says why if nobody does."

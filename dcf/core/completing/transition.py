@@ -57,13 +57,14 @@ _UNVISITED = StateDoc()
 class Claimant:
     """Request to lease the next states in the same transaction, at most `most` of them.
 
-    `token` is that of the lease being completed.
+    `token` is that of the lease being completed, and `key` its key.
     """
 
     owner: str
     token: str
     ttl_s: int
     most: int = 1
+    key: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -360,7 +361,8 @@ class Transition:
         begun = status.is_terminal
         if claimant is not None:
             token = next_token(claimant.token, state)
-            lease = granted(lease, owner=claimant.owner, token=token, ttl_s=claimant.ttl_s, now=self.now)
+            owner, ttl_s, key = claimant.owner, claimant.ttl_s, claimant.key
+            lease = granted(lease, owner=owner, token=token, ttl_s=ttl_s, now=self.now, key=key)
             status, begun = Status.RUNNING, True
         return StateDoc(
             status=status,

@@ -37,7 +37,7 @@ def waits_outside(state: str, doc: StateDoc) -> StateRefusal:
     return StateRefusal(
         code="not_ready",
         message=f"State '{state}' waits for {AWAITED.get(doc.kind or '', 'something outside')}; no agent takes it.",
-        hint="Work on other states; explain_run says what this one waits for and how it is ended.",
+        hint="Work on other states; `explain_run` says what this one waits for and how it is ended.",
         doc=doc,
     )
 
@@ -47,7 +47,7 @@ def no_longer_waits(state: str, doc: StateDoc) -> StateRefusal:
     return StateRefusal(
         code="not_waiting",
         message=f"State '{state}' is {doc.status.value} and waits for nothing outside.",
-        hint="Read the run (read_workflow_control_plane): what it waited for has come, or control has not reached it.",
+        hint="`read_workflow_control_plane` shows it: what it waited for has come, or control has not reached it.",
         doc=doc,
     )
 
@@ -67,7 +67,7 @@ def signals_full(most: int) -> Refusal:
     return Refusal(
         code="signals_full",
         message=f"The run keeps {most} signals that no state has taken, which is as many as it may.",
-        hint="Send it again once states have taken some; explain_run says what the run waits for.",
+        hint="Send it again once states have taken some; `explain_run` says what the run waits for.",
     )
 
 
@@ -85,7 +85,7 @@ def states_moved() -> Refusal:
     return Refusal(
         code="conflict",
         message="States kept beginning and ceasing to wait for the signal; nothing was written.",
-        hint="Send it again with the same request_id.",
+        hint="Send it again with the same `request_id`.",
     )
 
 
@@ -112,7 +112,7 @@ def task_token_unknown() -> Refusal:
     return Refusal(
         code="task_token_unknown",
         message="This is no task token of a run that exists.",
-        hint="Send task_token as it was handed out, whole; a run that was deleted or has expired takes none any more.",
+        hint="Send `task_token` whole, as it was handed out; a run that was deleted or has expired takes none.",
     )
 
 

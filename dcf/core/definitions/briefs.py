@@ -6,6 +6,7 @@ Expressions in instructions are evaluated here, when somebody is shown them, and
 from collections.abc import Mapping
 from typing import Final
 
+from dcf.asl.briefs import Instructions
 from dcf.asl.machine import Task
 from dcf.asl.places import resolve
 from dcf.asl.state_paths import name_of
@@ -42,6 +43,18 @@ class Brief:
 
 
 NOTHING: Final = Brief()
+
+
+def instructions_of(definition: Definition, path: str) -> Instructions | None:
+    """Return the instructions of a Task as written; None of what has none. Raise KeyError for a path that is none."""
+    state = resolve(definition.machine, path).state
+    return state.brief.instructions if isinstance(state, Task) and state.brief is not None else None
+
+
+def shows_input(definition: Definition, path: str) -> bool:
+    """Return True if the instructions of this Task show values of its input."""
+    instructions = instructions_of(definition, path)
+    return instructions is not None and not instructions.is_plain
 
 
 def brief_of(definition: Definition, path: str, given: Json | Missing = MISSING) -> Brief:

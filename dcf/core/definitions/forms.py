@@ -32,7 +32,7 @@ _FACTS: Final = frozenset(
 """Fields of a document that may stand beside those of a bare machine."""
 
 _OF_THE_CHAIN: Final = frozenset({"Type", "Next", "End"})
-_HINT: Final = "describe_workflow_language (`dcf language`) shows the forms of a workflow, with examples."
+_HINT: Final = "`describe_workflow_language` shows the forms of a workflow, with examples."
 
 
 def as_workflow(document: Json, name: str = DEFAULT_NAME) -> Json:

@@ -35,7 +35,7 @@ _NO_OBJECT: Final = Problem(
     path="",
     code="not_an_object",
     message="The workflow document is not a JSON object.",
-    hint="Send an object; describe_workflow_language (`dcf language`) shows examples.",
+    hint="Send an object; `describe_workflow_language` shows examples.",
 )
 
 

@@ -14,6 +14,7 @@ from dcf.asl.mapping import MAX_CONCURRENCY
 from dcf.asl.places import resolve
 from dcf.asl.state_paths import join, open_scope, split_scope
 from dcf.core.completing.updates import Update
+from dcf.core.definitions.briefs import shows_input
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import with_scopes
 from dcf.core.documents.answers import Updated
@@ -27,7 +28,7 @@ from dcf.values.refusal import Refusal
 _OTHERS = 8
 """Open states among which a completion looks for one that is ready, if it enters none itself."""
 
-_LISTS: Final = ("states", "entries", "outputs", "agents", "scopes", "items", "tallies", "receipts", "gates")
+_LISTS: Final = ("states", "entries", "outputs", "briefed", "agents", "scopes", "items", "tallies", "receipts", "gates")
 """Rows of the reads of a write."""
 
 _MOST = 200
@@ -68,7 +69,7 @@ def _to_settle(definition: Definition, path: str, fails: bool, has_output: bool,
     is_judged = definition.is_gated and bool(definition.gates_of(here.path))  # a gate may fail the state
     if definition.units is not None:
         unit = _to_end_unit(definition, path, fails=fails, has_output=has_output, most=most)
-        return replace(unit, gates=(path,)) if is_judged else unit
+        return replace(unit, gates=(path,), briefed=_briefed(definition, path)) if is_judged else unit
     needed = to_leave(
         definition,
         here,
@@ -78,10 +79,15 @@ def _to_settle(definition: Definition, path: str, fails: bool, has_output: bool,
         agents=_to_claim(definition, here) if most else (),
     )
     if is_judged:
-        needed = replace(needed, gates=(here.path,))
+        needed = replace(needed, gates=(here.path,), briefed=_briefed(definition, here.path))
     if most > 1 or (most and _may_end_a_branch(definition, here)):
         return replace(needed, open_states=(0, most - 1 + _OTHERS))
     return needed
+
+
+def _briefed(definition: Definition, path: str) -> tuple[str, ...]:
+    """Name the state if whoever judges its output is shown values of its input."""
+    return (path,) if shows_input(definition, path) else ()
 
 
 def _to_end_unit(definition: Definition, path: str, *, fails: bool, has_output: bool, most: int) -> ReadSet:
@@ -121,7 +127,9 @@ def to_end(definition: Definition, path: str, size: int | None = None) -> ReadSe
     else:
         needed = to_leave(definition, here, fails=True, entries=(path,), opened=_inside(definition, here, size))
     is_judged = definition.is_gated and definition.gates_of(path)
-    return replace(needed, gates=(path,), outputs=(path,)) if is_judged else needed
+    if not is_judged:
+        return needed
+    return replace(needed, gates=(path,), outputs=(path,), briefed=_briefed(definition, path))
 
 
 def to_leave(

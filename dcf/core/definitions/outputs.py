@@ -56,8 +56,8 @@ def _checked(schema: Json, output: Json) -> tuple[Misfit, ...]:
 
 
 TO_HOLDER: Final = (
-    "Mend what `problems` lists and send the whole output again with the same lease_token; the lease is still yours. "
-    "If you cannot, send new_status failed with an error_name."
+    "Mend what `problems` lists and send the whole output again with the same `lease_token`; the lease is still yours. "
+    "If you cannot, send `new_status` failed with an `error_name`."
 )
 TO_CALLBACK: Final = "Mend what `problems` lists and send the whole output again with the same task token."
 TO_PERSON: Final = "Answer so that the whole output of the task matches; `problems` lists what does not."

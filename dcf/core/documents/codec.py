@@ -74,6 +74,8 @@ def write_state(doc: StateDoc) -> dict[str, Json]:
     if doc.status.is_terminal:
         return _write_ended(doc)
     written = show_state(doc)
+    if doc.lease.key is not None:
+        written["lease"] = {**written["lease"], "key": doc.lease.key}
     written["last"] = dump(_write_last(doc))
     return written
 
@@ -207,6 +209,7 @@ def read_meta(document: Json, agents: Mapping[str, tuple[str, ...]] | None = Non
         clock_due_at=from_text(found.get("clock_due_at")),
         parent=read_parent(found.get("parent")),
         budget=stored_budget(found.get("budget")),
+        may_expire=found.get("finalized_at") is not None,
     )
 
 
@@ -233,6 +236,7 @@ def _lease(found: Json, epoch: Json) -> Lease:
         epoch=count_of(fields.get("epoch", epoch)),
         expires_at=expires_at,
         awaits_sign=fields.get("awaits_sign") is True,
+        key=_string(fields.get("key")),
     )
 
 

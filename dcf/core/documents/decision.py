@@ -50,16 +50,18 @@ class ReadSet:
 
     Of a Parallel or Map: `scopes` asks for its recorded entry, `items` for single items by index, `tallies` for the
     counts of ended branches. `receipts` asks for older receipts by state and request, `run_receipts` for those of
-    requests about the whole run; the snapshot has each, None if there is none. `signals` and `talk`, which are watched
-    too, are those of the run; so are the sums of `usage`, the journal, of which these entries are read (`journal.TAIL`:
-    none of them), and its `growth`. `gates` are states whose record of verdicts is needed; their documents are watched.
-    `other` is what the decision rests on of another run, which is not watched.
+    requests about the whole run; the snapshot has each, None if there is none. `briefed` are states whose input stands
+    in their instructions: it is shown, and no state is claimed for it. `signals` and `talk`, which are watched too, are
+    those of the run; so are the sums of `usage`, the journal, of which these entries are read (`journal.TAIL`: none of
+    them), and its `growth`. `gates` are states whose record of verdicts is needed; their documents are watched. `other`
+    is what the decision rests on of another run, which is not watched.
     """
 
     states: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     entries: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    briefed: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     timers: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
@@ -111,11 +113,12 @@ class Tally:
 class Snapshot:
     """What was read, and the server's time `now` in microseconds. Documents that do not exist are absent.
 
-    `inputs` are what workers see, `entries` what was recorded when states were entered, `items` the items of Maps by
-    path and index. `void` are the states that are shown as cancelled because the scope around them has ended, as they
-    stand. `page` is the number of open states that were looked at, `taken` are those that others are about to take, and
-    `held` those that are leased, by when the clock looks at them, or 0 once it has reminded of them. `signals`, `talk`,
-    `usage`, `journal` and `growth` are None if they were not read; so is `other`, what was read of another run.
+    `inputs` and `briefed` are what workers see, `entries` what was recorded when states were entered, `items` the items
+    of Maps by path and index. `void` are the states that are shown as cancelled because the scope around them has
+    ended, as they stand. `page` is the number of open states that were looked at, `taken` are those that others are
+    about to take, and `held` those that are leased, by when the clock looks at them, or 0 once it has reminded of them.
+    `signals`, `talk`, `usage`, `journal` and `growth` are None if they were not read; so is `other`, what was read of
+    another run.
     """
 
     now: int
@@ -124,6 +127,7 @@ class Snapshot:
     inputs: Mapping[str, Json] = field(default_factory=dict)
     entries: Mapping[str, Entry] = field(default_factory=dict)
     outputs: Mapping[str, Json] = field(default_factory=dict)
+    briefed: Mapping[str, Json] = field(default_factory=dict)
     timers: Mapping[str, int] = field(default_factory=dict)
     scopes: Mapping[str, StateInput] = field(default_factory=dict)
     items: Mapping[tuple[str, int], Json] = field(default_factory=dict)

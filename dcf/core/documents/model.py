@@ -63,7 +63,8 @@ class Lease:
 
     `epoch` is the fencing token that outside systems can compare: it only grows. Each entered state starts from the
     epoch of the completion that entered it (docs/decisions/fencing.md). While it `awaits_sign`, no call came with its
-    token, and it may end before `ttl_s` is over (`core/leasing/first_terms.py`).
+    token, and it may end before `ttl_s` is over (`core/leasing/first_terms.py`). `key` names the API key,
+    bound to an agent, for which dcf drew the token; None where the holder drew it (docs/decisions/fencing.md).
     """
 
     token: str | None = None
@@ -73,6 +74,7 @@ class Lease:
     epoch: int = 0
     expires_at: int | None = None
     awaits_sign: bool = False
+    key: str | None = None
 
     def is_live(self, now: int) -> bool:
         """Return True if the lease is held and has not expired. Without a readable expiry it counts as expired."""
@@ -83,6 +85,10 @@ class Lease:
         if self.token is None or token is None:
             return False
         return compare_digest(self.token.encode(), token.encode())
+
+    def is_regained_by(self, key: str | None, owner: str | None, now: int) -> bool:
+        """Return True if the lease is live, and dcf drew its token for this key and agent."""
+        return key is not None and self.key == key and self.owner_agent_id == owner and self.is_live(now)
 
     def next_epoch(self, now: int) -> int:
         """Return the fencing number of a new grant: larger than any before, even after a failover that lost writes."""
@@ -315,7 +321,8 @@ class Meta:
     `agents` has only the states that were read, by name. An empty tuple means that any agent may take the state.
     `clock_due_at` is when the clock will look at the run at the latest, None if that is not known. While the run is
     `is_paused`, or an issue in `blocked_by` is open, nobody gets a lease. `parent` is the state of another run that
-    started this one. `budget` is what the run may use up.
+    started this one. `budget` is what the run may use up. Of a run that `may_expire`, writes must keep
+    the expiry of keys; this is read where a write would drop it.
     """
 
     status: RunStatus
@@ -331,6 +338,7 @@ class Meta:
     clock_due_at: int | None = None
     parent: Parent | None = None
     budget: Budget | None = None
+    may_expire: bool = False
 
     @property
     def hold(self) -> Blocker | None:

@@ -49,7 +49,7 @@ class RunRequest:
         check_reason(self.reason)
         if not 0 < len(self.request_id) <= LONGEST_REQUEST_ID:
             raise InvalidArgument(
-                f"The request_id has not between 1 and {LONGEST_REQUEST_ID} characters.", "Choose another request_id."
+                f"The request_id has not between 1 and {LONGEST_REQUEST_ID} characters.", "Choose another `request_id`."
             )
         object.__setattr__(self, "key", fingerprint(self.request_id))
         object.__setattr__(self, "content", content_fingerprint([self.verb, dict(self.arguments)]))

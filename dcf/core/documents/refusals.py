@@ -44,7 +44,7 @@ def run_closed(status: RunStatus) -> Refusal:
     return Refusal(
         code="terminal",
         message=f"The run is {status.value}; nothing in it changes any more.",
-        hint="Stop working on this run; await_workflow_event brings other work. To do it again: start_run, or rerun.",
+        hint="Stop working on this run; `await_workflow_event` brings other work. `rerun` does it again.",
     )
 
 
@@ -53,7 +53,7 @@ def run_over(status: RunStatus) -> Refusal:
     return Refusal(
         code="run_over",
         message=f"The run is over: it is {status.value}.",
-        hint="Read it with read_workflow_control_plane; finalize_workflow writes its audit record.",
+        hint="Read it with `read_workflow_control_plane`; `finalize_workflow` writes its audit record.",
     )
 
 
@@ -62,7 +62,7 @@ def state_terminal(state: str, doc: StateDoc) -> StateRefusal:
     return StateRefusal(
         code="terminal",
         message=f"State '{state}' is already {doc.status.value}.",
-        hint="Drop this event; the work is done or closed. get_my_assignment says what is left for you, if anything.",
+        hint="Drop this event; the work is done or closed. `get_my_assignment` says what is left for you, if anything.",
         doc=doc,
     )
 
@@ -73,7 +73,7 @@ def not_ready(state: str, doc: StateDoc) -> StateRefusal:
     return StateRefusal(
         code="not_ready",
         message=f"State '{state}' waits for {waiting}.",
-        hint="Wait for the workflow event of this state (await_workflow_event) instead of polling.",
+        hint="Wait for the workflow event of this state (`await_workflow_event`) instead of polling.",
         doc=doc,
     )
 
@@ -84,7 +84,7 @@ def not_reached(state: str, doc: StateDoc) -> StateRefusal:
     return StateRefusal(
         code="not_ready",
         message=f"The run has not reached state '{state}', which waits for {waiting}.",
-        hint="Resolve a state that is open; read_workflow_control_plane shows which are.",
+        hint="Resolve a state that is open; `read_workflow_control_plane` shows which are.",
         doc=doc,
     )
 
@@ -180,7 +180,7 @@ def already_completed(state: str, doc: StateDoc, receipt: Receipt, *, is_latest:
     return AlreadyCompleted(
         code="already_completed",
         message=f"This lease_token completed state '{state}' as {receipt.status.value} at {to_text(receipt.at)}.",
-        hint="Nothing of this call was stored; `stored` shows what was; correct_result replaces it until it is used.",
+        hint="Nothing of this call was stored; `stored` shows what was; `correct_result` replaces it until it is used.",
         doc=doc,
         receipt=receipt,
         is_latest=is_latest,
@@ -192,7 +192,7 @@ def request_id_used(state: str) -> Refusal:
     return Refusal(
         code="conflict",
         message=f"This request_id was used for another write of state '{state}' with the same lease.",
-        hint="Give every new write a request_id of its own; repeat one only with the same content.",
+        hint="Give every new write a `request_id` of its own; repeat one only with the same content.",
     )
 
 
@@ -201,7 +201,7 @@ def run_request_id_used() -> Refusal:
     return Refusal(
         code="conflict",
         message="This request_id was used for another request about this run.",
-        hint="Give every new request a request_id of its own; repeat one only with the same arguments.",
+        hint="Give every new request a `request_id` of its own; repeat one only with the same arguments.",
     )
 
 
@@ -210,7 +210,7 @@ def token_used(state: str, doc: StateDoc) -> StateRefusal:
     return StateRefusal(
         code="token_used",
         message=f"This lease_token has held state '{state}' before, and released or completed it.",
-        hint="Acquire without a lease_token, or with a new one, to hold the state again.",
+        hint="Acquire without a `lease_token`, or with a new one, to hold the state again.",
         doc=doc,
     )
 
@@ -221,8 +221,8 @@ def lease_expired(state: str) -> Refusal:
         code="lease_expired",
         message=f"The lease on state '{state}' has expired.",
         hint=(
-            "Renew with reject_if_expired=false while nobody took the state over. A finished result may still be "
-            "delivered with this lease_token until then."
+            "Renew with `reject_if_expired=false` while nobody took the state over. A finished result may still be "
+            "delivered with this `lease_token` until then."
         ),
     )
 
@@ -232,7 +232,7 @@ def token_required(state: str) -> Refusal:
     return Refusal(
         code="token_required",
         message=f"State '{state}' is written only with the lease_token of its current holder.",
-        hint="Acquire the lease first (acquire_state_lease or claim_ready_state) and pass its lease_token.",
+        hint="Acquire the lease first (`acquire_state_lease` or `claim_ready_state`) and pass its `lease_token`.",
     )
 
 
@@ -274,7 +274,7 @@ def nothing_ready(examined: int) -> Refusal:
     return Refusal(
         code="nothing_ready",
         message=f"None of the run's {examined} open states can be taken by this agent now.",
-        hint="Wait with await_workflow_event; you are told when a state of yours becomes ready.",
+        hint="Wait with `await_workflow_event`; you are told when a state of yours becomes ready.",
         retry_after_s=5,
     )
 
@@ -284,7 +284,7 @@ def conflict(message: str) -> Refusal:
     return Refusal(
         code="conflict",
         message=message,
-        hint="Use a new workflow_id for a different workflow or input; a definition and a run are two things.",
+        hint="Use a new `workflow_id` for a different workflow or input; a definition and a run are two things.",
     )
 
 
@@ -312,7 +312,7 @@ def run_live(workflow_id: str) -> Refusal:
     return Refusal(
         code="run_live",
         message=f"Run '{workflow_id}' is running; only runs that are over are deleted.",
-        hint="Cancel it first (cancel_run), or wait until it is over.",
+        hint="Cancel it first (`cancel_run`), or wait until it is over.",
     )
 
 
@@ -321,7 +321,7 @@ def run_on_hold(workflow_id: str) -> Refusal:
     return Refusal(
         code="on_hold",
         message=f"Run '{workflow_id}' is on hold and is kept.",
-        hint="An operator releases the hold: hold_run with hold=false.",
+        hint="An operator releases the hold: `hold_run(hold=false)`.",
     )
 
 
@@ -335,10 +335,10 @@ def run_being_deleted(workflow_id: str) -> Refusal:
 
 
 _REMEDIES: Final[Mapping[str, tuple[str, str]]] = {
-    "stored_bytes": ("bytes stored", "Delete documents (json_delete with path $), finalize runs that have expiry_secs"),
-    "documents": ("documents", "Delete documents (json_delete with path $), or let them expire"),
-    "live_runs": ("live runs", "Finish runs, or cancel them (cancel_run)"),
-    "artifact_bytes": ("bytes of artifacts", "Delete runs that are over (delete_run) and have artifacts"),
+    "stored_bytes": ("bytes stored", "Delete documents (`json_delete(path=$)`), finalize runs that have `expiry_secs`"),
+    "documents": ("documents", "Delete documents (`json_delete(path=$)`), or let them expire"),
+    "live_runs": ("live runs", "Finish runs, or cancel them (`cancel_run`)"),
+    "artifact_bytes": ("bytes of artifacts", "Delete runs that are over (`delete_run`) and have artifacts"),
     "inbox_entries": ("entries in inboxes", "Wait until the agents acknowledge what they were sent"),
 }
 """By quota: what is counted, and how it is given back."""
@@ -350,7 +350,7 @@ def quota_exceeded(quota: str, used: int, limit: int) -> Refusal:
     return Refusal(
         code="quota_exceeded",
         message=f"The quota {quota} of this key is used up: {used} of {limit} {what}.",
-        hint=f"{remedy}; or ask the operator for a key with more (`dcf keys create --quota {quota}=N`).",
+        hint=f"{remedy}; or ask the operator for a key with more (`dcf keys add --quota {quota}=N`).",
     )
 
 

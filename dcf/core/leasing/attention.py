@@ -1,7 +1,8 @@
 """Decides when the clock must look at an open state, and what is due then: timeouts, reminders, retries. Pure.
 
-The clock (`dcf pulse`) calls these functions and decides nothing itself. It looks at a state when its lease ends, and
-when it has been ready for a while without a lease: then its agents are reminded, and after many reminders the planner.
+The clock (`dcf store pulse`) calls these functions and decides nothing itself. It looks at a state when its lease ends,
+and when it has been ready for a while without a lease: then its agents are reminded, and after many reminders the
+planner.
 """
 
 from dcf.core.completing.waiting import NO_LOOK, next_look

@@ -103,7 +103,7 @@ def claim_ready(step: Transition, snapshot: Snapshot, claimant: Claimant) -> tup
         if state not in snapshot.states or not step.writes.states.keys().isdisjoint(with_scopes([state])):
             continue  # this transaction changes it, or a scope around it
         token = next_token(claimant.token, state)
-        wish = Acquire(state=state, owner=claimant.owner, token=token, ttl_s=claimant.ttl_s)
+        wish = Acquire(state=state, owner=claimant.owner, token=token, ttl_s=claimant.ttl_s, key=claimant.key)
         taken = acquire(snapshot, wish)
         if isinstance(taken.answer, Leased) and taken.changes is not None:
             step.writes.add(taken.changes)

@@ -20,8 +20,8 @@ _SHOWN: Final = 200
 _NAMED: Final = 5
 
 WAITS_FOR_OPERATOR: Final = (
-    "Finish or release what you hold, then wait for the workflow event. An operator lets the run go on with retry_run "
-    "(dcf retry)."
+    "Finish or release what you hold, then wait for the workflow event. An operator lets the run go on with "
+    "`retry_run`."
 )
 
 
@@ -30,7 +30,7 @@ def only_operators_release() -> Refusal:
     return Refusal(
         code="run_held",
         message="The run is on hold because its evaluations ended processes: only an operator releases it.",
-        hint="Ask an operator to call retry_run (dcf retry), once the cause is known; explain_run names the state.",
+        hint="Ask an operator to call `retry_run`, once the cause is known; `explain_run` names the state.",
     )
 
 
@@ -46,7 +46,7 @@ def run_paused() -> Refusal:
     return Refusal(
         code="run_paused",
         message="The run is paused: nobody gets a lease until it is resumed.",
-        hint="Finish or release what you hold, then wait for the workflow event; resume_run lets the run go on.",
+        hint="Finish or release what you hold, then wait for the workflow event; `resume_run` lets the run go on.",
     )
 
 
@@ -61,7 +61,7 @@ def run_blocked(blockers: Sequence[Blocker]) -> Refusal:
         message=f"The run is blocked by {issue}: {text}",
         hint=(
             "Finish or release what you hold, then wait for the workflow event. A person, the planner of the run or "
-            "an operator ends it with resolve_issue (dcf journal resolve)."
+            "an operator ends it with `resolve_issue`."
         ),
     )
 
@@ -73,15 +73,15 @@ def issues_open(blockers: Sequence[Blocker]) -> Refusal:
         return Refusal(
             code="issues_open",
             message=f"A run does not succeed while it is on hold: {hold.shown_text}",
-            hint="An operator releases the run first with retry_run (dcf retry). The run can be ended as failed.",
+            hint="An operator releases the run first with `retry_run`. The run can be ended as failed.",
         )
     issue, text = _shown(blockers)
     return Refusal(
         code="issues_open",
         message=f"A run does not succeed while {issue} blocks it: {text}",
         hint=(
-            "A person, the planner of the run or an operator resolves it first with resolve_issue (dcf journal "
-            "resolve). The run can be ended as failed."
+            "A person, the planner of the run or an operator resolves it first with `resolve_issue`. "
+            "The run can be ended as failed."
         ),
     )
 

@@ -32,7 +32,8 @@ class Acquire:
     repetition finds them. `epoch`: only while the state has this one, and its input was corrected so often
     (`corrections`), as it was offered. `takes_back`: also from its own holder, if gates sent the output back.
     `first_term_s`: the holder may not hear of the lease, which ends after these seconds without a sign; None: this
-    call is a sign. `only_held`: nothing new is leased; what is returned was leased before, and awaits a sign.
+    call is a sign. `only_held`: nothing new is leased; what is returned was leased before, and awaits a sign. `key`:
+    dcf drew the token for this key. `regains`: a live lease of this owner and key is returned as it is.
     """
 
     state: str
@@ -50,6 +51,8 @@ class Acquire:
     takes_back: bool = True
     first_term_s: int | None = None
     only_held: bool = False
+    key: str | None = None
+    regains: bool = False
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -86,6 +89,7 @@ def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
     """
     doc, meta = snapshot.states[request.state], _meta(snapshot)
     is_holder = doc.lease.is_held_with(request.token) and not _owner_differs(doc, request.owner)
+    is_holder = is_holder or (request.regains and doc.lease.is_regained_by(request.key, request.owner, snapshot.now))
     if is_holder and meta.status is RunStatus.RUNNING and not doc.status.is_terminal:
         return _granted_before(snapshot, doc, request)
     refusal = _why_not(doc, meta, request, snapshot)
@@ -166,7 +170,7 @@ def cleared(lease: Lease) -> Lease:
     return Lease(epoch=lease.epoch)
 
 
-def granted(lease: Lease, *, owner: str, token: str, ttl_s: int, now: int) -> Lease:
+def granted(lease: Lease, *, owner: str, token: str, ttl_s: int, now: int, key: str | None = None) -> Lease:
     """Return the lease of a new holder."""
     return Lease(
         token=token,
@@ -175,6 +179,7 @@ def granted(lease: Lease, *, owner: str, token: str, ttl_s: int, now: int) -> Le
         ttl_s=ttl_s,
         epoch=lease.next_epoch(now),
         expires_at=now + ttl_s * SECOND,
+        key=key,
     )
 
 
@@ -222,7 +227,8 @@ def _granted_before(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Deci
 
 
 def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leased | Refusal]:
-    lease = granted(doc.lease, owner=request.owner, token=request.token, ttl_s=request.ttl_s, now=snapshot.now)
+    now, key = snapshot.now, request.key
+    lease = granted(doc.lease, owner=request.owner, token=request.token, ttl_s=request.ttl_s, now=now, key=key)
     term_s = request.ttl_s
     if request.first_term_s is not None:
         term_s = request.first_term_s

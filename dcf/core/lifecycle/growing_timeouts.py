@@ -25,7 +25,7 @@ NOT_PAUSED: Final[Mapping[str, Json]] = {"paused_at": None, BECAUSE: None}
 TIMED_OUT: Final = "timeout"
 """Why a run that grows is paused when its time has passed."""
 
-_TEXT: Final = "The time of the run is up: it is paused. resume_run gives it as much time again; close_run ends it."
+_TEXT: Final = "The time of the run is up: it is paused. `resume_run` gives it as much time again; `close_run` ends it."
 
 
 def pause_overdue(snapshot: Snapshot) -> Decision[RunStatus | None]:

@@ -102,11 +102,11 @@ def _meta(snapshot: Snapshot) -> Meta:
 
 
 _CANCELLED = (
-    "Holders are told to stop and their writes are refused; finalize_workflow writes the audit record and deletes the "
-    "agents made for the run."
+    "Holders are told to stop and their writes are refused; `finalize_workflow` writes the audit record and deletes "
+    "the agents made for the run."
 )
-_PAUSED = "Holders may finish; nobody gets a lease until resume_run. Timeouts, retry times and Waits go on."
+_PAUSED = "Holders may finish; nobody gets a lease until `resume_run`. Timeouts, retry times and Waits go on."
 _STILL_BLOCKED = (
-    "An issue still blocks the run: nobody gets a lease until resolve_issue; read_journal with open=true shows which."
+    "An issue still blocks the run: nobody gets a lease until `resolve_issue`; `read_journal(open=true)` shows which."
 )
-_RESUMED = "Agents are told of what they can take; read_workflow_control_plane shows who holds what."
+_RESUMED = "Agents are told of what they can take; `read_workflow_control_plane` shows who holds what."

@@ -18,7 +18,7 @@ from dcf.values.names import escaped
 
 _AUTHOR: Final = "dcf"
 _MOST_NAMED: Final = 100
-_RELEASED: Final = "The run continues where it was; explain_run says what it waits for."
+_RELEASED: Final = "The run continues where it was; `explain_run` says what it waits for."
 
 
 def hold(snapshot: Snapshot, state: str, deaths: Sequence[Mark]) -> Decision[Blocker]:

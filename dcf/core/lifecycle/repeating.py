@@ -19,12 +19,12 @@ from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
-_OPEN_ANOTHER: Final = "Open another run with open_run, and add the units again."
+_OPEN_ANOTHER: Final = "Open another run with `open_run`, and add the units again."
 _MOST_LINKS: Final = 100
 """Most reruns that a run names; its history has all of them."""
 
 _CHOOSE: Final = (
-    "Choose a Task, Wait, Parallel or Map of the workflow itself that the run has entered, or leave from_state out."
+    "Choose a Task, Wait, Parallel or Map of the workflow itself that the run has entered, or leave `from_state` out."
 )
 
 

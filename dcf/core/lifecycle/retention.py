@@ -18,8 +18,8 @@ from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
-_HELD: Final = "Release it: hold_run with hold=false."
-_RELEASED: Final = "Once it is over, delete_run deletes it."
+_HELD: Final = "Release it: `hold_run(hold=false)`."
+_RELEASED: Final = "Once it is over, `delete_run` deletes it."
 
 FINALIZED_BY_ITSELF: Final = "finalized by itself: nobody did after the run had ended"
 

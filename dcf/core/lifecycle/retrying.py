@@ -31,10 +31,10 @@ RETRIED: Final = "retried"
 """Reason of the notices about states that are entered again."""
 
 _MOST_NAMED: Final = 100
-_RERUN: Final = "Repeat it as a new run with rerun, from a state before that one if you like."
-_OPEN_ANOTHER: Final = "In an open run retry_unit and rewind_unit reopen units; open another run with open_run."
-_GOES_ON: Final = "Wait for its end with await_workflow_event; explain_run says what it waits for."
-_NEXT: Final = "Its agents are told by themselves; read_workflow_control_plane shows where it stands."
+_RERUN: Final = "Repeat it as a new run with `rerun`, from a state before that one if you like."
+_OPEN_ANOTHER: Final = "In an open run `retry_unit` and `rewind_unit` reopen units; open another run with `open_run`."
+_GOES_ON: Final = "Wait for its end with `await_workflow_event`; `explain_run` says what it waits for."
+_NEXT: Final = "Its agents are told by themselves; `read_workflow_control_plane` shows where it stands."
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ def unless_retryable(document: Mapping[str, Json], status: RunStatus) -> Refusal
     if status is RunStatus.RUNNING:
         return cannot_retry("The run is running; nothing of it has ended that could go on.", _GOES_ON)
     if status is RunStatus.SUCCEEDED:
-        return cannot_retry("The run has succeeded.", "Repeat it as a new run with rerun.")
+        return cannot_retry("The run has succeeded.", "Repeat it as a new run with `rerun`.")
     if document.get("finalized_at") is not None:
         return cannot_retry(
             "The run was finalized: its audit record is written and agents made for it may be deleted.", _RERUN

@@ -8,7 +8,7 @@ from itertools import combinations, product
 from typing import Final, TypeAlias
 
 from dcf.core.listing.cursors import unknown_cursor
-from dcf.core.text.query import EVERYTHING, TextQuery
+from dcf.core.text.query import EVERYTHING, TextQuery, as_json
 from dcf.core.text.tokens import Words
 from dcf.errors import InvalidArgument
 from dcf.values.digest import content_fingerprint
@@ -87,7 +87,7 @@ class TextSearch:
     @property
     def fingerprint(self) -> str:
         """What tells this search from another one; a cursor belongs to one search."""
-        asked = [self.query.words, self.query.phrases, [[one.facet, one.values] for one in self.filters]]
+        asked = [as_json(self.query.expression), [[one.facet, one.values] for one in self.filters]]
         return content_fingerprint(asked)
 
 

@@ -2,8 +2,8 @@
 
 A word is a run of letters and digits, in one form of Unicode and without regard to case. Whatever else stands between
 words divides them, so `foo-bar`, `snake_case` and `a/b.py` are several words. A text is found by more than its words:
-`camelCase` also by `camel` and by `case`, `C++` also by `c`. In scripts that put no spaces between words each character
-is a word.
+`camelCase` also by `camel` and by `case`, `C++` also by `c`, and each English word by its stem. In scripts that put no
+spaces between words each character is a word.
 """
 
 import re
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Final
 
+from dcf.core.text.stems import stem_of
 from dcf.values.records import record
 
 LONGEST_WORD: Final = 64
@@ -36,7 +37,7 @@ _HUMP: Final = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
 
 @record(frozen=True, slots=True, kw_only=True)
 class Words:
-    """The words of a text in their order, and every word under which it is found, by its weight."""
+    """The stems of the words of a text in their order, and every word under which it is found, by its weight."""
 
     sequence: tuple[str, ...] = ()
     found_by: Mapping[str, int] = field(default_factory=dict)
@@ -50,8 +51,8 @@ def words_in(text: str) -> list[str]:
 def read_words(texts: Sequence[tuple[str, int]], most: int = MOST_WORDS) -> Words:
     """Return the words of texts, each with its weight; a word in several texts has the largest weight.
 
-    Give the most important text first: at most so many different words are taken. An empty word in the sequence is
-    the end of a text, so that no phrase reaches from one text into the next.
+    Give the most important text first: at most so many different words are taken, and their stems. An empty word in
+    the sequence is the end of a text, so that no phrase reaches from one text into the next.
     """
     sequence: list[str] = []
     weights: dict[str, int] = {}
@@ -60,8 +61,11 @@ def read_words(texts: Sequence[tuple[str, int]], most: int = MOST_WORDS) -> Word
             known = [word for word in _variants(run) if word in weights or len(weights) < most]
             for word in known:
                 weights[word] = max(weight, weights.get(word, 0))
-            sequence += [word for word in _sequence(run) if word in weights]
+            sequence += [stem_of(word) for word in _sequence(run) if word in weights]
         sequence.append("")
+    for word, weight in tuple(weights.items()):
+        stem = stem_of(word)
+        weights[stem] = max(weight, weights.get(stem, 0))
     return Words(sequence=tuple(sequence), found_by=weights)
 
 

@@ -28,15 +28,15 @@ _SAID: Final = 400
 """Bytes that the parts of an answer need beside its pieces."""
 
 _HOW: Final[dict[str, str]] = {
-    "runs": "list_runs",
-    "next": "get_my_assignment",
-    "held": "get_my_assignment",
-    "issues": "read_journal with open=true",
-    "handoffs": "read_journal with kind=handoff",
-    "decisions": "read_journal with kind=decision",
-    "ready": "find_work",
-    "milestones": "read_journal with kind=milestone",
-    "inputs": "get_my_assignment",
+    "runs": "`list_runs`",
+    "next": "`get_my_assignment`",
+    "held": "`get_my_assignment`",
+    "issues": "`read_journal(open=true)`",
+    "handoffs": "`read_journal(kind=handoff)`",
+    "decisions": "`read_journal(kind=decision)`",
+    "ready": "`find_work`",
+    "milestones": "`read_journal(kind=milestone)`",
+    "inputs": "`get_my_assignment`",
 }
 
 SECTIONS: Final = tuple(_HOW)
@@ -58,7 +58,7 @@ class ContextQuery:
     def __post_init__(self) -> None:
         if self.agent is None and self.run is None and self.session is None:
             raise InvalidArgument(
-                "Nothing says whose context is wanted.", "Pass agent_id, workflow_id, or session (a tag of runs)."
+                "Nothing says whose context is wanted.", "Pass `agent_id`, `workflow_id`, or session (a tag of runs)."
             )
 
 

@@ -210,3 +210,17 @@ class ArtifactChange:
     grows: int = 0
     counts: int = 0
     event: Event | None = None
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class PartGiven:
+    """One call that puts something: bytes, and which part of what they are. `whole` is the SHA-256 of all bytes."""
+
+    workflow_id: str
+    artifact_id: str
+    kind: ArtifactKind
+    data: bytes
+    number: int = 1
+    of: int = 1
+    whole: str | None = None
+    agent_bound: str | None = None

@@ -20,11 +20,11 @@ from dcf.features.artifacts.model import (
     Artifact,
     ArtifactChange,
     ArtifactFound,
-    ArtifactKind,
     ArtifactLimits,
     ArtifactPart,
     ArtifactPut,
     ArtifactStands,
+    PartGiven,
     Upload,
     Where,
 )
@@ -42,20 +42,6 @@ Decide: TypeAlias = Callable[[ArtifactFound], ArtifactChange]
 _CLEAN_EVERY_S = 60.0
 _CLEANED_AT_ONCE = 20
 _LOOKED_AT_ONCE = 200
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class PartGiven:
-    """One call that puts something: bytes, and which part of what they are. `whole` is the SHA-256 of all bytes."""
-
-    workflow_id: str
-    artifact_id: str
-    kind: ArtifactKind
-    data: bytes
-    number: int = 1
-    of: int = 1
-    whole: str | None = None
-    agent_bound: str | None = None
 
 
 @record(frozen=True, slots=True, kw_only=True)

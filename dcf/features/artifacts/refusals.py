@@ -20,7 +20,7 @@ def unknown_artifact(artifact_id: str) -> Refusal:
     return Refusal(
         code="unknown_artifact",
         message=f"The run has no artifact '{artifact_id}'.",
-        hint="list_artifacts shows its artifacts, and which are still being uploaded.",
+        hint="`list_artifacts` shows its artifacts, and which are still being uploaded.",
     )
 
 
@@ -29,7 +29,7 @@ def other_content(artifact_id: str) -> Refusal:
     return Refusal(
         code="conflict",
         message=f"Artifact '{artifact_id}' is there with other content, name or type; an artifact never changes.",
-        hint="Put it under another artifact_id, or without one: then the id follows from name and content.",
+        hint="Put it under another `artifact_id`, or without one: then the id follows from name and content.",
     )
 
 
@@ -38,7 +38,7 @@ def other_upload(artifact_id: str) -> Refusal:
     return Refusal(
         code="conflict",
         message=f"Another upload of artifact '{artifact_id}' is under way, with another part of this number.",
-        hint="Use another artifact_id, or wait: an upload that nobody goes on with is dropped after a day.",
+        hint="Use another `artifact_id`, or wait: an upload that nobody goes on with is dropped after a day.",
     )
 
 

@@ -1,33 +1,25 @@
-"""Tools on artifacts, what a run keeps of files: put, get and list. They only parse arguments, call and format."""
+"""The verbs of artifacts, what a run keeps of files: put, get and list. They call and describe."""
 
 import base64
 import binascii
-from typing import Annotated, Any, Final, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Final
 
-from pydantic import Field
-
-from dcf.application.application import Application
-from dcf.core.access.model import Scope
 from dcf.errors import InvalidArgument
-from dcf.features.artifacts.model import (
-    LONGEST_NAME,
-    MOST_PARTS,
-    Artifact,
-    ArtifactKind,
-    ArtifactStands,
-    Upload,
-    check_metadata,
-)
+from dcf.features.artifacts.model import LONGEST_NAME, MOST_PARTS, ArtifactKind, PartGiven, Upload, check_metadata
 from dcf.features.artifacts.names import check_sha256, content_type_of, id_of
-from dcf.features.artifacts.operations import PartGiven
+from dcf.features.artifacts.records import ArtifactContent, ContentEncodingName, ListedArtifacts, PutArtifact
 from dcf.values.digest import sha256_of
 from dcf.values.identifiers import check_name
-from dcf.values.json_text import Json, parse, parse_object
+from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
-from dcf.verbs.answers.paging import Limit
 from dcf.verbs.callers import bound_to, current_caller
-from dcf.verbs.registry import ID_PATTERN, AgentId, Answer, Arguments, JsonObject, StateName, WorkflowId, refused, tool
-from dcf.verbs.unlisted import UNLISTED
+from dcf.verbs.derived_tools import add_tools
+from dcf.verbs.description.verb import Answered, Argument, Command, verb
+from dcf.verbs.description.words import ID, STATE, AgentId, Limit, RunId
+
+if TYPE_CHECKING:
+    from dcf.application.application import Application
 
 _LENGTH: Final = 64 * 1024
 """Bytes of one answer, unless more are asked for."""
@@ -35,211 +27,211 @@ _LENGTH: Final = 64 * 1024
 _GROWTH: Final = 3
 """Bytes that one byte of content can take in an answer, as text with escapes or in Base64, with some room."""
 
-ArtifactId = Annotated[
-    str, Field(pattern=ID_PATTERN, description="Id of the artifact in its run.", examples=["report-1"])
-]
-_Sha256 = Annotated[
-    str | None, Field(max_length=64, description="SHA-256 of all bytes, in hexadecimal; it is compared.")
-]
+_ARTIFACT_ID: Final = Argument(means="Id of the artifact in its run.", example="report-1", pattern=ID)
 
 
-class PutArtifact(Arguments):
+def _put(answer: Mapping[str, Json]) -> str:
+    if answer["artifact"] is None:
+        upload = answer["upload"]
+        return f"{upload['of'] - upload['parts']} of {upload['of']} parts are missing."
+    done = "is there already" if answer["existed"] else "is kept"
+    return f"Artifact '{answer['artifact']['artifact_id']}' {done}."
+
+
+@verb(
+    toolset="artifacts",
+    scope="work",
+    lists=("assistant", "member"),
+    says=_put,
+    codes=(
+        "unknown_run",
+        "unknown_state",
+        "run_over",
+        "conflict",
+        "too_many",
+        "sha256_differs",
+        "no_artifact_store",
+        "owner_mismatch",
+        "quota_exceeded",
+    ),
+    command=Command(
+        name="artifacts add",
+        example="dcf artifacts add order-42 report.pdf --type application/pdf --state Report",
+        function="dcf.cli.features.artifacts:put",
+    ),
+    steps="dcf.client.steps.artifacts:put_artifact",
+    only_when_set=("upload",),
+)
+def put_artifact(
+    on: "Application",
+    workflow_id: RunId,
+    name: Annotated[
+        str, Argument(means="Its name or path.", example="report.md", min_length=1, max_length=LONGEST_NAME)
+    ],
+    content: Annotated[
+        str, Argument(means="The text; of what is no text, Base64.", example="# Report", max_length=64 * 1024 * 1024)
+    ],
+    *,
+    content_type: Annotated[
+        str, Argument(means="text, markdown, json, binary, or a media type as image/png.", max_length=130)
+    ] = "text",
+    encoding: Annotated[
+        ContentEncodingName | None,
+        Argument(
+            means="How content is written; default: text for types of text, else base64.",
+            listed=False,
+        ),
+    ] = None,
+    artifact_id: Annotated[
+        Annotated[str, _ARTIFACT_ID] | None, Argument(means="Its id in the run; default: made of name and content.")
+    ] = None,
+    state: Annotated[
+        str | None,
+        Argument(
+            means="The state that it comes from.",
+            example="CalculatePricing",
+            pattern=STATE,
+            min_length=1,
+            max_length=400,
+        ),
+    ] = None,
+    agent_id: Annotated[AgentId, Argument(means="", listed=False)] = None,
+    sha256: Annotated[
+        str | None, Argument(means="SHA-256 of all bytes, in hexadecimal; it is compared.", max_length=64)
+    ] = None,
+    part: Annotated[int, Argument(means="Which part this is, from 1.", ge=1, le=MOST_PARTS)] = 1,
+    of: Annotated[int, Argument(means="How many parts there are.", ge=1, le=MOST_PARTS)] = 1,
+    metadata: Annotated[
+        Mapping[str, Json] | None,
+        Argument(means="Whatever else is to be kept with it.", form="object", tool="metadata_json", listed=False),
+    ] = None,
+) -> Answered[PutArtifact] | Refusal:
     """Keep a file, text or bytes, with the run: what others need later, or what is too long for a state's output.
 
     It never changes: the same content again is the same artifact, other content under its id is refused. Long content
     comes in parts, each with part and of, in any order.
     """
-
-    workflow_id: WorkflowId
-    name: str = Field(min_length=1, max_length=LONGEST_NAME, description="Its name or path.", examples=["report.md"])
-    content: str = Field(
-        max_length=64 * 1024 * 1024, description="The text; of what is no text, Base64.", examples=["# Report"]
+    kind = ArtifactKind(
+        name=check_name(name, "name", LONGEST_NAME),
+        content_type=content_type_of(content_type),
+        state=state,
+        agent_id=agent_id,
+        created_by=current_caller().name,
+        metadata=check_metadata(metadata or {}),
     )
-    content_type: str = Field(
-        default="text", max_length=130, description="text, markdown, json, binary, or a media type as image/png."
-    )
-    encoding: Literal["text", "base64"] | None = Field(
-        default=None,
-        description="How content is written; default: text for types of text, else base64.",
-        json_schema_extra=UNLISTED,
-    )
-    artifact_id: ArtifactId | None = Field(
-        default=None, description="Its id in the run; default: made of name and content."
-    )
-    state: StateName | None = Field(default=None, description="The state that it comes from.")
-    agent_id: AgentId | None = Field(default=None, description="Your agent id.", json_schema_extra=UNLISTED)
-    sha256: _Sha256 = None
-    part: int = Field(default=1, ge=1, le=MOST_PARTS, description="Which part this is, from 1.")
-    of: int = Field(default=1, ge=1, le=MOST_PARTS, description="How many parts there are.")
-    metadata_json: JsonObject | None = Field(
-        default=None, description="Whatever else is to be kept with it.", json_schema_extra=UNLISTED
-    )
-
-
-class ArtifactAnswer(Answer):
-    """The artifact, or of an upload that is not whole the parts that are missing. `existed`: it was there before."""
-
-    workflow_id: str | None = None
-    artifact: dict[str, Any] | None = None
-    upload: dict[str, Any] | None = None
-    existed: bool | None = None
-
-    only_when_set = ("upload",)
-
-
-@tool(
-    toolset="artifacts",
-    scope=Scope.WORK,
-    profiles=("member",),
-    arguments=PutArtifact,
-    answer=ArtifactAnswer,
-)
-def put_artifact(app: Application, args: PutArtifact) -> ArtifactAnswer:
-    """Keep an artifact, or a part of one."""
-    kind = _kind(args)
-    data = _bytes(args, kind.content_type)
-    answer = app.artifacts.put(given_of(args, kind, data))
-    return put_answer(answer, args.workflow_id)
-
-
-def given_of(args: PutArtifact, kind: ArtifactKind, data: bytes) -> PartGiven:
-    """Return what a call puts; one in parts needs to say which artifact the parts are of."""
-    whole = check_sha256(args.sha256)
-    if args.part > args.of:
+    data = _bytes(content, encoding, kind.content_type, is_whole=of == 1)
+    whole = check_sha256(sha256)
+    if part > of:
         raise InvalidArgument("part is more than of.", "Count parts from 1 to of.")
-    return PartGiven(
-        workflow_id=args.workflow_id,
-        artifact_id=args.artifact_id or _drawn_id(args, whole, data),
+    given = PartGiven(
+        workflow_id=workflow_id,
+        artifact_id=artifact_id or _drawn_id(name, whole, data, of),
         kind=kind,
         data=data,
-        number=args.part,
-        of=args.of,
+        number=part,
+        of=of,
         whole=whole,
         agent_bound=bound_to(),
     )
+    stands = on.artifacts.put(given)
+    if isinstance(stands, Refusal):
+        return stands
+    members = {
+        "workflow_id": workflow_id,
+        "artifact": None if stands.artifact is None else stands.artifact.as_json(),
+        "upload": None if stands.artifact is not None or stands.upload is None else _upload(stands.upload),
+        "existed": stands.existed,
+    }
+    return Answered(PutArtifact, members)
 
 
-def put_answer(answer: ArtifactStands | Refusal, workflow_id: str) -> ArtifactAnswer:
-    """Return the answer to a put."""
-    if isinstance(answer, Refusal):
-        return refused(ArtifactAnswer, answer, workflow_id=workflow_id)
-    if answer.artifact is None:
-        assert answer.upload is not None, "it is one or the other"
-        told = upload_shown(answer.upload)
-        return ArtifactAnswer(
-            status=f"{told['of'] - told['parts']} of {told['of']} parts are missing.",
-            workflow_id=workflow_id,
-            upload=told,
-            existed=answer.existed,
-        )
-    done = "is there already" if answer.existed else "is kept"
-    return ArtifactAnswer(
-        status=f"Artifact '{answer.artifact.artifact_id}' {done}.",
-        workflow_id=workflow_id,
-        artifact=answer.artifact.as_json(),
-        existed=answer.existed,
-    )
-
-
-class GetArtifact(Arguments):
-    """Read an artifact, from offset on; go on with next_offset until it is null. Bytes are checked as they are read."""
-
-    workflow_id: WorkflowId
-    artifact_id: ArtifactId
-    offset: int = Field(default=0, ge=0, le=999_999_999, description="Byte to begin with.")
-    length: int = Field(default=_LENGTH, ge=1, le=16 * 1024 * 1024, description="Most bytes of this answer.")
-    encoding: Literal["text", "base64"] | None = Field(
-        default=None,
-        description="How content is to be written; default: text where it is text.",
-        json_schema_extra=UNLISTED,
-    )
-
-
-class ArtifactContent(Answer):
-    """Content as text or, in `encoding` base64, bytes; `length` bytes from `offset` on."""
-
-    workflow_id: str | None = None
-    artifact: dict[str, Any] | None = None
-    content: str | None = None
-    encoding: Literal["text", "base64"] | None = None
-    offset: int | None = None
-    length: int | None = None
-    next_offset: int | None = None
-
-
-@tool(
+@verb(
     toolset="artifacts",
-    scope=Scope.READ,
-    profiles=("member",),
-    arguments=GetArtifact,
-    answer=ArtifactContent,
-    read_only=True,
+    scope="read",
+    lists=("member",),
+    effect="reads",
+    says=lambda answer: f"{answer['length']} of {answer['artifact']['size']} bytes.",
+    codes=("unknown_run", "unknown_artifact", "damaged"),
+    command=Command(
+        name="artifacts show",
+        example="dcf artifacts show order-42 report.pdf-3f2a9c01b7de --to report.pdf",
+        function="dcf.cli.features.artifacts:get",
+    ),
+    steps="dcf.client.steps.artifacts:get_artifact",
 )
-def get_artifact(app: Application, args: GetArtifact) -> ArtifactContent:
-    """Return bytes of an artifact."""
-    most = min(args.length, app.settings.max_result_bytes // _GROWTH)
-    found = app.artifacts.read(args.workflow_id, args.artifact_id, args.offset, most)
+def get_artifact(
+    on: "Application",
+    workflow_id: RunId,
+    artifact_id: Annotated[str, _ARTIFACT_ID],
+    *,
+    offset: Annotated[int, Argument(means="Byte to begin with.", ge=0, le=999_999_999)] = 0,
+    length: Annotated[int, Argument(means="Most bytes of this answer.", ge=1, le=16 * 1024 * 1024)] = _LENGTH,
+    encoding: Annotated[
+        ContentEncodingName | None,
+        Argument(means="How content is to be written; default: text where it is text.", listed=False),
+    ] = None,
+) -> Answered[ArtifactContent] | Refusal:
+    """Read an artifact, from offset on; go on with next_offset until it is null. Bytes are checked as they are read."""
+    found = on.artifacts.read(workflow_id, artifact_id, offset, min(length, on.settings.max_result_bytes // _GROWTH))
     if isinstance(found, Refusal):
-        return refused(ArtifactContent, found, workflow_id=args.workflow_id)
+        return found
     artifact = found.artifact
     text, data = None, found.data
-    if args.encoding != "base64" and (args.encoding == "text" or is_text(artifact.kind.content_type)):
-        text, data = _text_of(data, is_end=args.offset + len(data) >= artifact.size)
-    end = args.offset + len(data)
-    return ArtifactContent(
-        status=f"{len(data)} of {artifact.size} bytes.",
-        workflow_id=args.workflow_id,
-        artifact=artifact.as_json(),
-        content=base64.b64encode(data).decode() if text is None else text,
-        encoding="base64" if text is None else "text",
-        offset=args.offset,
-        length=len(data),
-        next_offset=end if end < artifact.size else None,
-    )
+    if encoding != "base64" and (encoding == "text" or is_text(artifact.kind.content_type)):
+        text, data = _text_of(data, is_end=offset + len(data) >= artifact.size)
+    end = offset + len(data)
+    members = {
+        "workflow_id": workflow_id,
+        "artifact": artifact.as_json(),
+        "content": base64.b64encode(data).decode() if text is None else text,
+        "encoding": "base64" if text is None else "text",
+        "offset": offset,
+        "length": len(data),
+        "next_offset": end if end < artifact.size else None,
+    }
+    return Answered(ArtifactContent, members)
 
 
-class ListArtifacts(Arguments):
-    """List a run's artifacts, oldest first, without their content. Call again with next_cursor until it is null."""
-
-    workflow_id: WorkflowId
-    limit: Limit = 50
-    cursor: str | None = Field(default=None, max_length=100, description="next_cursor of the answer before.")
-
-
-class ArtifactsListed(Answer):
-    """A page of artifacts, with `total` and `total_bytes` of the run; of `uploads` parts are missing."""
-
-    workflow_id: str | None = None
-    artifacts: list[dict[str, Any]] = Field(default_factory=list)
-    uploads: list[dict[str, Any]] = Field(default_factory=list)
-    total: int | None = None
-    total_bytes: int | None = None
-    next_cursor: str | None = None
-
-
-@tool(
+@verb(
     toolset="artifacts",
-    scope=Scope.READ,
-    profiles=("operator",),
-    arguments=ListArtifacts,
-    answer=ArtifactsListed,
-    read_only=True,
+    scope="read",
+    lists=("operator",),
+    effect="reads",
+    says=lambda answer: f"{len(answer['artifacts'])} artifacts.",
+    codes=("unknown_run",),
+    command=Command(name="artifacts ls", show="dcf.cli.features.artifacts:show_artifacts"),
+    pages="artifacts",
+    in_refusals={"artifacts": [], "uploads": []},
 )
-def list_artifacts(app: Application, args: ListArtifacts) -> ArtifactsListed:
-    """List the artifacts of a run."""
-    page = app.artifacts.page(args.workflow_id, args.cursor, args.limit)
-    return ArtifactsListed(
-        status=f"{len(page.artifacts)} artifacts.",
-        workflow_id=args.workflow_id,
-        artifacts=[one.as_json() for one in page.artifacts],
-        uploads=[upload_shown(one) for one in page.uploads],
-        total=page.count,
-        total_bytes=page.bytes,
-        next_cursor=page.next_cursor,
-    )
+def list_artifacts(
+    on: "Application",
+    workflow_id: RunId,
+    *,
+    limit: Annotated[Limit, Argument(means="Items of one page; fewer come if they are large.", plain=True)] = 50,
+    cursor: Annotated[
+        str | None,
+        Argument(
+            means="next_cursor of the answer before.",
+            plain=True,
+            spelling="Go on here: printed below each page.",
+            max_length=100,
+        ),
+    ] = None,
+) -> Answered[ListedArtifacts]:
+    """List a run's artifacts, oldest first, without their content. Call again with next_cursor until it is null."""
+    page = on.artifacts.page(workflow_id, cursor, limit)
+    members = {
+        "workflow_id": workflow_id,
+        "artifacts": [artifact.as_json() for artifact in page.artifacts],
+        "uploads": [_upload(upload) for upload in page.uploads],
+        "total": page.count,
+        "total_bytes": page.bytes,
+        "next_cursor": page.next_cursor,
+    }
+    return Answered(ListedArtifacts, members)
 
 
-def upload_shown(upload: Upload) -> dict[str, Json]:
+def _upload(upload: Upload) -> dict[str, Json]:
     """Return how far an upload is."""
     return {
         "artifact_id": upload.artifact_id,
@@ -257,50 +249,29 @@ def is_text(content_type: str) -> bool:
     return content_type.startswith("text/") or content_type.endswith(("json", "xml", "yaml", "javascript"))
 
 
-def file_name(artifact: Artifact) -> str:
-    """Return a name under which the artifact may be saved: the last part of its own, without what leads elsewhere."""
-    last = artifact.kind.name.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    kept = "".join(one if one.isalnum() or one in "._- " else "_" for one in last).strip(". ")
-    return kept or artifact.artifact_id
-
-
-def _kind(args: PutArtifact) -> ArtifactKind:
-    metadata = {} if args.metadata_json is None else parse_object(args.metadata_json, name="metadata_json")
-    caller = current_caller()
-    return ArtifactKind(
-        name=check_name(args.name, "name", LONGEST_NAME),
-        content_type=content_type_of(args.content_type),
-        state=args.state,
-        agent_id=args.agent_id,
-        created_by=caller.name,
-        metadata=check_metadata(metadata),
-    )
-
-
-def _bytes(args: PutArtifact, content_type: str) -> bytes:
-    is_base64 = args.encoding == "base64" or (args.encoding is None and not is_text(content_type))
-    if is_base64:
+def _bytes(content: str, encoding: ContentEncodingName | None, content_type: str, *, is_whole: bool) -> bytes:
+    if encoding == "base64" or (encoding is None and not is_text(content_type)):
         try:
-            return base64.b64decode(args.content, validate=True)
+            return base64.b64decode(content, validate=True)
         except (binascii.Error, ValueError):
             raise InvalidArgument(
-                "content is no Base64.", "Send Base64 without line ends, or text with another content_type."
+                "content is no Base64.", "Send Base64 without line ends, or text with another `content_type`."
             ) from None
     try:
-        data = args.content.encode()
+        data = content.encode()
     except UnicodeEncodeError:
         raise InvalidArgument("content has half of a character.", "Send whole characters, or Base64.") from None
-    if content_type == "application/json" and args.of == 1:
-        parse(args.content, name="content", max_bytes=len(data))
+    if content_type == "application/json" and is_whole:
+        parse(content, name="content", max_bytes=len(data))
     return data
 
 
-def _drawn_id(args: PutArtifact, whole: str | None, data: bytes) -> str:
-    if args.of > 1 and whole is None:
+def _drawn_id(name: str, whole: str | None, data: bytes, of: int) -> str:
+    if of > 1 and whole is None:
         raise InvalidArgument(
             "Parts of an artifact need its artifact_id.", "Choose one for all parts, or send the sha256 of all bytes."
         )
-    return id_of(args.name, whole or sha256_of(data))
+    return id_of(name, whole or sha256_of(data))
 
 
 def _text_of(data: bytes, *, is_end: bool) -> tuple[str | None, bytes]:
@@ -314,3 +285,6 @@ def _text_of(data: bytes, *, is_end: bool) -> tuple[str | None, bytes]:
         except UnicodeDecodeError:
             continue
     return None, data
+
+
+add_tools(__name__)

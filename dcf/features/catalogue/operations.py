@@ -15,9 +15,9 @@ from dcf.core.definitions.forms import asl_of
 from dcf.core.definitions.model import Definition, read_definition
 from dcf.core.lifecycle.starting import Reference
 from dcf.core.listing.cursors import unknown_cursor
-from dcf.core.text.entries import FacetFilter, TextEntry, TextSearch, combined
+from dcf.core.text.entries import TextEntry, TextSearch, combined
 from dcf.core.text.query import read_query
-from dcf.core.text.tokens import Words, read_words, words_in
+from dcf.core.text.tokens import Words, read_words
 from dcf.errors import Conflict, NotInCatalogue
 from dcf.features.catalogue import skills as catalogued_skills
 from dcf.features.catalogue.model import (
@@ -39,7 +39,7 @@ from dcf.features.catalogue.model import (
     taken_version,
     write_definition,
 )
-from dcf.features.catalogue.search import KEPT_OWNER, applies, as_definition_entry, seen_by
+from dcf.features.catalogue.search import KEPT_OWNER, DefinitionQuery, applies, as_definition_entry
 from dcf.features.findings.refusals import catalogue_full, kept_elsewhere, version_exists
 from dcf.skills.library import Library
 from dcf.store.connection.connections import Connections
@@ -76,43 +76,6 @@ class DefinitionFound:
     definition: CataloguedDefinition
     version: Version
     content: Json
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class DefinitionQuery:
-    """Request for a page of definitions: all tags, any keyword, every word of the text. Rules also by files.
-
-    `project` and `session` are whose definitions are seen beside those for everybody. `with_kept`: workflows that runs
-    of no project were started from, too; those of the project are seen anyway.
-    """
-
-    limit: int
-    kind: DefinitionKind | None = None
-    text: str | None = None
-    tags: tuple[str, ...] = ()
-    keywords: tuple[str, ...] = ()
-    complexity: str | None = None
-    file_types: tuple[str, ...] = ()
-    always_apply: bool | None = None
-    project: str | None = None
-    session: str | None = None
-    with_kept: bool = True
-    offset: int = 0
-    cursor: str | None = None
-
-    @property
-    def filters(self) -> tuple[FacetFilter, ...]:
-        """The filters as the text index knows them."""
-        found = list(seen_by(self.project, self.session, self.kind, with_kept=self.with_kept))
-        found += [FacetFilter(facet="tag", values=(tag,)) for tag in self.tags]
-        words = tuple(dict.fromkeys(word for one in self.keywords for word in words_in(one)))
-        if self.keywords:
-            found.append(FacetFilter(facet=None, values=words))
-        if self.complexity is not None:
-            found.append(FacetFilter(facet="complexity", values=(self.complexity,)))
-        if self.always_apply is not None:
-            found.append(FacetFilter(facet="always", values=("yes" if self.always_apply else "no",)))
-        return tuple(found)
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,10 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from dcf.core.text.entries import FacetFilter, TextEntry, combined, combined_filter
-from dcf.core.text.tokens import read_words
+from dcf.core.text.tokens import read_words, words_in
 from dcf.features.catalogue.model import EVERYBODY, CataloguedDefinition, DefinitionKind, Owner, write_definition
 from dcf.values.json_text import Json, dump
+from dcf.values.records import record
 from dcf.values.secret_shapes import redact
 
 _NAME_WEIGHT: Final = 8
@@ -91,3 +92,40 @@ def _texts(value: Json) -> list[str]:
         elif isinstance(one, list):
             left += [*reversed(one)]
     return found
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class DefinitionQuery:
+    """Request for a page of definitions: all tags, any keyword, every word of the text. Rules also by files.
+
+    `project` and `session` are whose definitions are seen beside those for everybody. `with_kept`: workflows that runs
+    of no project were started from, too; those of the project are seen anyway.
+    """
+
+    limit: int
+    kind: DefinitionKind | None = None
+    text: str | None = None
+    tags: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    complexity: str | None = None
+    file_types: tuple[str, ...] = ()
+    always_apply: bool | None = None
+    project: str | None = None
+    session: str | None = None
+    with_kept: bool = True
+    offset: int = 0
+    cursor: str | None = None
+
+    @property
+    def filters(self) -> tuple[FacetFilter, ...]:
+        """The filters as the text index knows them."""
+        found = list(seen_by(self.project, self.session, self.kind, with_kept=self.with_kept))
+        found += [FacetFilter(facet="tag", values=(tag,)) for tag in self.tags]
+        words = tuple(dict.fromkeys(word for one in self.keywords for word in words_in(one)))
+        if self.keywords:
+            found.append(FacetFilter(facet=None, values=words))
+        if self.complexity is not None:
+            found.append(FacetFilter(facet="complexity", values=(self.complexity,)))
+        if self.always_apply is not None:
+            found.append(FacetFilter(facet="always", values=("yes" if self.always_apply else "no",)))
+        return tuple(found)

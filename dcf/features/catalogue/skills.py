@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from dcf.core.text.query import read_query
+from dcf.core.text.stems import stem_of
 from dcf.core.text.tokens import read_words, words_in
 from dcf.errors import NotInCatalogue, SkillUnknown
 from dcf.features.catalogue.model import CataloguedDefinition, DefinitionKind, Version, outside_definition
@@ -20,7 +21,7 @@ def search(
     library: Library, text: str | None, tags: tuple[str, ...], keywords: tuple[str, ...]
 ) -> Iterator[tuple[CataloguedDefinition, int]]:
     """Yield the skills with all tags, any keyword and every word, each with its score; the best first, then by name."""
-    query, any_of = read_query(text), {word for one in keywords for word in words_in(one)}
+    query, any_of = read_query(text), {stem_of(word) for one in keywords for word in words_in(one)}
     found: list[tuple[CataloguedDefinition, int]] = []
     for document in _documents(library):
         one = _shown(document)

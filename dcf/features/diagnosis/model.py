@@ -1,9 +1,8 @@
 """What a diagnosis says: why a run does not move, in words and as facts, and the one thing to do about it. Data only.
 
-`core.diagnosis` makes the findings; every face (command line, tools, pages) shows them and adds nothing.
+`judging` makes the findings; every interface shows them in its own words and adds nothing.
 """
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
@@ -11,6 +10,7 @@ from enum import StrEnum
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record
+from dcf.verbs.wording.steps import marked
 
 
 class Cause(StrEnum):
@@ -47,17 +47,15 @@ class Cause(StrEnum):
 
 @record(frozen=True, slots=True, kw_only=True)
 class Remedy:
-    """What helps: a sentence, and where there is one, the command and the tool call that do it."""
+    """What helps: a sentence, and the call of a verb that does it."""
 
     sentence: str
-    command: str | None = None
-    tool: str | None = None
+    tool: str
     arguments: Mapping[str, Json] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
-        call = None if self.tool is None else {"tool": self.tool, "arguments": dict(self.arguments)}
-        return {"sentence": self.sentence, "command": self.command, "call": call}
+        """Return it as JSON; a call that destroys says so."""
+        return {"sentence": self.sentence, "call": marked({"tool": self.tool, "arguments": dict(self.arguments)})}
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -89,8 +87,3 @@ class RunFinding:
             "evidence": dict(self.evidence),
             "remedy": self.remedy.as_json(),
         }
-
-
-def command(*words: str) -> str:
-    """Return a command line of dcf, quoted for a shell."""
-    return shlex.join(("dcf", *words))

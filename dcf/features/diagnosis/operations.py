@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeAlias
 
-from dcf.asl.machine import Machine
+from dcf.asl.machine import Machine, Task
 from dcf.asl.places import machine_of
 from dcf.asl.state_paths import ancestors, join, open_scope
 from dcf.core.definitions import needs
@@ -100,7 +100,7 @@ class Diagnosis:
         found = diagnose(facts) if path is None else explain_state(facts, path, self._before(workflow_id, path))
         found = tuple(self._with_child(one) if one is _first_child(found) else one for one in found)
         if not isinstance(definition, str):
-            found = tuple(_with_place(one, definition) for one in found)
+            found = tuple(_with_function(_with_place(one, definition), definition) for one in found)
         return Explanation(
             workflow_id=workflow_id,
             status=meta.status,
@@ -216,8 +216,24 @@ def _first_child(findings: tuple[RunFinding, ...]) -> RunFinding | None:
 
 def _with_place(finding: RunFinding, definition: Definition) -> RunFinding:
     """Return the finding with the line of code that its state comes from, if the definition says which."""
-    place = None if finding.state is None else place_of(definition.document, finding.state)
+    place = (
+        None
+        if finding.state is None
+        else place_of(definition.document, finding.state, finding.evidence.get("last_error"))
+    )
     return finding if place is None else replace(finding, evidence={**finding.evidence, "source": place})
+
+
+def _with_function(finding: RunFinding, definition: Definition) -> RunFinding:
+    """Return the finding with the function that a state which nobody takes means: other workers release the state."""
+    if finding.state is None or finding.cause is not Cause.NOT_TAKEN:
+        return finding
+    place = needs.place_of(definition, finding.state)
+    function = place.state.served_by.function if place is not None and isinstance(place.state, Task) else None
+    if function is None:
+        return finding
+    sentence = f"{finding.sentence.removesuffix('.')}; only a worker that has the function {function} does it."
+    return replace(finding, sentence=sentence, evidence={**finding.evidence, "function": function})
 
 
 def _known(due: Mapping[str, int], definition: Definition) -> dict[str, int]:

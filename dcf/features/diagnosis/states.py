@@ -215,9 +215,11 @@ def _trouble_to_take(path: str, doc: StateDoc, facts: Facts) -> _Untaken:
             why += ", which a clock does, and no clock looks"
         return _Untaken(cause=Cause.NOT_NOTIFIED, why=why, remedy=remedies.notify(run, path), evidence=evidence)
     evidence |= {"told_agent_id": named, "told_at": text(told.at)}
+    others = [agent for agent in agents if agent != named and told.times.get(agent)]
+    who = listed([named, *others[: NAMED - 1]]) + (f" and {len(others) - NAMED + 1} more" * (len(others) >= NAMED))
     known = [f"{facts.shown(agent)} was {sighting(facts.seen.get(agent))}" for agent in agents[:NAMED]]
     last = "" if told.at is None else f", last at {moment(told.at)}"
-    why = f"{named} was told {_often(times)}{last}, and did not take it; {', '.join(known)}"
+    why = f"{who} {'were' if others else 'was'} told {_often(times)}{last}, and did not take it; {', '.join(known)}"
     return _Untaken(cause=Cause.NOT_TAKEN, why=why, remedy=remedies.run_worker(run, path, agents[0]), evidence=evidence)
 
 

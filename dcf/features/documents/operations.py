@@ -89,7 +89,7 @@ class JsonDocuments:
         """Create a document. Of several concurrent callers only one creates it."""
         if self._admit(wish.key) is not None:
             raise Forbidden(
-                "The documents of a run are not made one by one.", "Create runs with create_workflow_control_plane."
+                "The documents of a run are not made one by one.", "Create runs with `create_workflow_control_plane`."
             )
 
         def decide(found: Found) -> EditOutcome[Changed | Refusal]:
@@ -97,7 +97,7 @@ class JsonDocuments:
             if told is not None:
                 return EditOutcome(answer=told)
             if found.document is not MISSING and not overwrite:
-                hint = "Choose another redis_key, or change the document with json_set or json_merge."
+                hint = "Choose another `redis_key`, or change the document with `json_set` or `json_merge`."
                 return EditOutcome(answer=_refusal("already_exists", f"Key already exists: {wish.key}", hint))
             return self._outcome(wish, found, Edited(document=document, at=()))
 
@@ -109,7 +109,7 @@ class JsonDocuments:
         if of is not None and wish.keep_s is not None:
             raise InvalidArgument(
                 "The documents of a run expire with their run.",
-                "Leave out expires_in_s, or name a document of your own.",
+                "Leave out `expires_in_s`, or name a document of your own.",
             )
         tasks = self._tasks(of)
 
@@ -208,7 +208,7 @@ def _repetition(wish: Wish, found: Found) -> Changed | Refusal | None:
     if found.receipt is None:
         return None
     if found.receipt["digest"] != wish.digest:
-        hint = "Draw a new request_id for every new request; the same one only repeats a call."
+        hint = "Draw a new `request_id` for every new request; the same one only repeats a call."
         return _refusal("conflict", "This request_id was used for another change of the document.", hint)
     of = document_of(wish.key)
     document = found.document if of is None else rules.visible(of.kind, found.document)
@@ -239,7 +239,7 @@ def _event(wish: Wish) -> Event:
 
 
 def _no_key(key: str) -> Refusal:
-    return _refusal("not_found", f"Key not found: {key}", "Check the key, or make the document with json_create.")
+    return _refusal("not_found", f"Key not found: {key}", "Check the key, or make the document with `json_create`.")
 
 
 def _refusal(code: str, message: str, hint: str) -> Refusal:

@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import field
 from typing import Final
 
+from dcf.core.access.model import LOCAL
 from dcf.core.documents import codec
 from dcf.core.documents.model import Meta, RunStatus, StateDoc
 from dcf.core.leasing.attention import NEVER
@@ -36,8 +37,8 @@ _TIMED: Final = frozenset({"not_before", "deadline", "heartbeat_s"})
 _MAX_ATTEMPTS: Final = 1000
 _LONGEST_RETENTION_S: Final = 31_536_000
 _VERBS: Final = {
-    "status": "A status changes only through update_workflow_control_plane and finalize_workflow.",
-    "lease": "A lease changes only through the lease tools; an operator frees one with release_state_lease force=true.",
+    "status": "A status changes only through `update_workflow_control_plane` and `finalize_workflow`.",
+    "lease": "A lease changes only through the lease tools; an operator ends one: `release_state_lease(force=true)`.",
 }
 
 
@@ -45,12 +46,20 @@ _VERBS: Final = {
 class Hand:
     """The author of an edit: `who` is written into the history.
 
-    Operators may change more than the planner, who may change only meta.agents.
+    Operators may change more than the planner, who may change only meta.agents. A local user (`is_local`) that names no
+    agent counts as the planner of the runs that it created. It could name the planner, so it gains nothing.
     """
 
     who: str
     is_operator: bool
     agent_id: str | None = None
+    is_local: bool = False
+
+    def plans(self, found: "Circumstances") -> bool:
+        """Return True if this is the run's planner."""
+        if self.agent_id is not None:
+            return self.agent_id == found.planner
+        return self.is_local and found.meta is not None and found.meta.created_by == LOCAL
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -117,7 +126,7 @@ def look_now(before: Json, after: Json, found: Circumstances) -> bool:
     return not _TIMED.isdisjoint(_changed(before, after))
 
 
-_LOOK: Final = "Read it with json_read; to do the work again, create a new run."
+_LOOK: Final = "Read it with `json_read`; to do the work again, create a new run."
 
 
 def _judge_run(found: Circumstances) -> Refusal | None:
@@ -132,8 +141,7 @@ def _judge_meta(before: Json, after: Json, hand: Hand, found: Circumstances) -> 
     if not isinstance(after, dict):
         return _no("invalid_edit", "The meta document must stay an object.", "Change single fields of it.")
     changed = _changed(before, after)
-    is_planner = hand.agent_id is not None and hand.agent_id == found.planner
-    if not hand.is_operator and not (is_planner and changed <= {"agents"}):
+    if not hand.is_operator and not (hand.plans(found) and changed <= {"agents"}):
         return _operator_only()
     fixed = sorted(changed & _META_FIXED)
     if fixed:
@@ -223,7 +231,7 @@ def _free(found: Circumstances) -> StateDoc | Refusal:
     if doc is None:
         return _no("not_found", "There is no such state.", "Check the key.")
     if doc.is_held(found.now):
-        hint = "Wait until its holder is done, or free it first with release_state_lease force=true."
+        hint = "Wait until its holder is done, or free it first with `release_state_lease(force=true)`."
         return _no("lease_held", f"The state is leased to '{doc.lease.owner_agent_id}'.", hint)
     return doc
 
@@ -247,7 +255,7 @@ def _operator_only() -> Refusal:
     return _no(
         "forbidden",
         "Documents of runs are written by hand only by an operator; the planner of the run may write meta.agents.",
-        "Use the workflow tools, pass agent_id if you are the run's planner, or ask an operator.",
+        "Use the workflow tools, pass `agent_id` if you are the run's planner, or ask an operator.",
     )
 
 

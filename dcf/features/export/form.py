@@ -102,7 +102,7 @@ def head_of(
 def read_export(document: Json) -> ExportedRun:
     """Read an export; raise InvalidArgument if it is none, or of a later version."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise InvalidArgument("That is no export of a run.", "Make one with: dcf export RUN -o FILE")
+        raise InvalidArgument("That is no export of a run.", "Make one with: dcf runs export RUN --to FILE")
     if document.get("version") != VERSION:
         raise InvalidArgument(f"The export has version {document.get('version')}.", "Read it with a newer dcf.")
     states, events, meta = document.get("states"), document.get("events"), document.get("meta")
@@ -129,8 +129,15 @@ def _is_finding(found: Json) -> bool:
     if not isinstance(found, dict):
         return False
     remedy = found.get("remedy")
-    texts = (found.get("cause"), found.get("sentence"), remedy.get("sentence") if isinstance(remedy, dict) else None)
-    return all(isinstance(one, str) for one in texts) and isinstance(found.get("evidence"), dict)
+    if not isinstance(remedy, dict) or not isinstance(found.get("evidence"), dict):
+        return False
+    call = remedy.get("call")
+    texts = (found.get("cause"), found.get("sentence"), remedy.get("sentence"))
+    return all(isinstance(text, str) for text in texts) and _is_call(call)
+
+
+def _is_call(call: Json) -> bool:
+    return isinstance(call, dict) and isinstance(call.get("tool"), str) and isinstance(call.get("arguments"), dict)
 
 
 def _is_wanted(event: Mapping[str, Json], query: EventQuery) -> bool:

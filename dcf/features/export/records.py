@@ -65,9 +65,9 @@ class ExportedRecords:
     def _content(self, workflow_id: str, artifact: Artifact) -> dict[str, Json]:
         """Return the content of an artifact, or why it is left out."""
         if not artifact.is_inline:
-            return {"content_left_out": "It is kept outside Redis: get_artifact reads it."}
+            return {"content_left_out": "It is kept outside Redis: `get_artifact` reads it."}
         if artifact.size > LONGEST_CONTENT:
-            return {"content_left_out": f"It has more than {LONGEST_CONTENT} bytes: get_artifact reads it."}
+            return {"content_left_out": f"It has more than {LONGEST_CONTENT} bytes: `get_artifact` reads it."}
         found = self.artifacts.read(workflow_id, artifact.artifact_id, 0, None)
         if isinstance(found, Refusal):
             return {"content_left_out": found.message}

@@ -129,5 +129,5 @@ def _meta(snapshot: Snapshot) -> Meta:
     return snapshot.meta
 
 
-_ALIVE: Final = "Send the next heartbeat before heartbeat_due, or end the state with send_task_success."
-_NOT_DUE: Final = "No heartbeat is due; end the state with send_task_success or send_task_failure."
+_ALIVE: Final = "Send the next heartbeat before heartbeat_due, or end the state with `send_task_success`."
+_NOT_DUE: Final = "No heartbeat is due; end the state with `send_task_success` or `send_task_failure`."

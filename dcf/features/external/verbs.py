@@ -1,64 +1,82 @@
-"""The tool that sends a signal into a run. It only parses, calls and formats."""
+"""The verb that sends a signal into a run. It calls and describes."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field
-
-from dcf.application.application import Application
-from dcf.core.access.model import Scope
-from dcf.values.json_text import parse
+from dcf.features.external.records import SentSignal
+from dcf.values.json_paths import MISSING
 from dcf.values.refusal import Refusal
 from dcf.verbs.callers import require_planner
-from dcf.verbs.registry import Answer, Arguments, WorkflowId, refused, tool
-from dcf.verbs.run_requests import Reason, RequestId
+from dcf.verbs.derived_tools import add_tools
+from dcf.verbs.description.verb import Answered, Argument, Command, PageAction, verb
+from dcf.verbs.description.words import JsonValue, Reason, RequestId, RunId
+
+if TYPE_CHECKING:
+    from dcf.application.application import Application
 
 
-class SendSignal(Arguments):
+def _said(answer: Mapping[str, Any]) -> str:
+    outcome = "is kept" if answer["kept"] else f"ended state '{answer['state']}'"
+    return f"Signal '{answer['signal']}' {outcome}."
+
+
+@verb(
+    toolset="people",
+    scope="plan",
+    lists=("planner", "operator"),
+    says=_said,
+    codes=("unknown_run", "run_over", "unknown_signal"),
+    command=Command(
+        name="runs signal",
+        example='dcf runs signal order-42 paid --payload \'{"amount": "12.50"}\' --request-id payment-991',
+        show="dcf.cli.features.signals:show_sent",
+    ),
+    page=PageAction(
+        title="Send a signal",
+        effect="A state that waits for this signal goes on with its payload; otherwise it is kept for one that will.",
+    ),
+    method="signal",
+    in_refusals={"next_states": ()},
+)
+def send_signal(
+    on: "Application",
+    workflow_id: RunId,
+    name: Annotated[
+        str,
+        Argument(
+            means="The signal's name, as the Task waits for it.",
+            example="paid",
+            min_length=1,
+            max_length=128,
+            label="Name of the signal",
+        ),
+    ],
+    payload: Annotated[
+        JsonValue,
+        Argument(
+            means="What the Task gets: any JSON value, or JSON text.",
+            spelling="What the Task gets: JSON, a file, or - for standard input.",
+            form="json",
+            bytes_setting="max_output_bytes",
+            tool="payload_json",
+            option="--payload",
+            label="Payload, as JSON",
+        ),
+    ] = MISSING,
+    *,
+    reason: Reason = None,
+    request_id: RequestId = None,
+) -> Answered[SentSignal] | Refusal:
     """Send a signal into a run, for a Task with the Resource dcf:signal: call this when what it waits for has happened.
 
-    The Task that waits for this name ends with the payload as its output. If none waits yet, the signal is kept, and
-    the next one that does takes it; signals of one name are taken in order, each once.
+    The Task that waits for this name ends with the payload as its output. If none waits yet, the signal is kept.
     """
-
-    workflow_id: WorkflowId
-    name: str = Field(
-        min_length=1, max_length=128, description="The signal's name, as the Task waits for it.", examples=["paid"]
-    )
-    payload_json: Any = Field(default=None, description="What the Task gets: any JSON value, or JSON text.")
-    reason: Reason = None
-    request_id: RequestId = None
+    require_planner(on, workflow_id)
+    value = None if payload is MISSING else payload
+    done = on.signals.send(workflow_id, name, value, reason=reason, request_id=request_id)
+    if isinstance(done, Refusal):
+        return done
+    return Answered(SentSignal, {"workflow_id": workflow_id, "repeated": done.repeated, **done.answer})
 
 
-class SignalSent(Answer):
-    """What became of it: `kept` for a state to come, or the `state` that it ended. `number`: it was the run's nth.
-
-    `repeated`: this request was applied before, and this is its first answer.
-    """
-
-    workflow_id: str | None = None
-    run_status: str | None = None
-    signal: str | None = None
-    number: int | None = None
-    kept: bool | None = None
-    state: str | None = None
-    state_status: str | None = None
-    next_states: list[str] = Field(default_factory=list)
-    repeated: bool | None = None
-
-
-@tool(toolset="people", scope=Scope.PLAN, profiles=("planner", "operator"), arguments=SendSignal, answer=SignalSent)
-def send_signal(app: Application, args: SendSignal) -> SignalSent:
-    """Send the signal."""
-    require_planner(app, args.workflow_id)
-    most = app.settings.max_output_bytes
-    payload = None if args.payload_json is None else parse(args.payload_json, name="payload_json", max_bytes=most)
-    answer = app.signals.send(args.workflow_id, args.name, payload, reason=args.reason, request_id=args.request_id)
-    if isinstance(answer, Refusal):
-        return refused(SignalSent, answer, workflow_id=args.workflow_id)
-    what = "is kept" if answer.answer["kept"] else f"ended state '{answer.answer['state']}'"
-    return SignalSent(
-        status=f"Signal '{args.name}' {what}.",
-        workflow_id=args.workflow_id,
-        repeated=answer.repeated,
-        **answer.answer,
-    )
+add_tools(__name__)

@@ -1,6 +1,7 @@
 """Decides on findings: what a new one is, and what a change makes of one. Pure."""
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Final
 
 from dcf.core.documents.operations import check_reason
@@ -115,6 +116,17 @@ class FindingFilters:
             return ()
         own = (f"project {self.project}",)
         return (*own, "global") if self.include_global and self.scope is None else own
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class FindingsQuery:
+    """Request for a page of findings: the best first, without a text the newest."""
+
+    limit: int
+    text: str | None = None
+    filters: FindingFilters = field(default_factory=FindingFilters)
+    offset: int = 0
+    cursor: str | None = None
 
 
 def new_finding(wish: NewFinding, now: int) -> LastingFinding:

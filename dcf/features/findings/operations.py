@@ -5,14 +5,13 @@ it is still the one that was read, so a repetition, and a race, end as one call 
 """
 
 from collections.abc import Callable
-from dataclasses import field
 from typing import Final
 
 from dcf.core.text.entries import TextSearch
 from dcf.core.text.query import read_query
 from dcf.errors import Conflict, UnknownFinding
 from dcf.features.findings import changing
-from dcf.features.findings.changing import FindingFilters, FindingWish, NewFinding
+from dcf.features.findings.changing import FindingsQuery, FindingWish, NewFinding
 from dcf.features.findings.model import MOST_FINDINGS, LastingFinding, as_entry, read_finding
 from dcf.features.findings.refusals import finding_exists, superseded_by_itself, superseding_unknown, too_many_findings
 from dcf.store.connection.connections import Connections
@@ -42,17 +41,6 @@ class FindingsPage:
     total: int
     exact: bool
     next_cursor: str | None
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class FindingsQuery:
-    """Request for a page of findings: the best first, without a text the newest."""
-
-    limit: int
-    text: str | None = None
-    filters: FindingFilters = field(default_factory=FindingFilters)
-    offset: int = 0
-    cursor: str | None = None
 
 
 class Knowledge:

@@ -1,72 +1,78 @@
-"""The tool that makes a finding of an issue of a run's journal. It only parses arguments, calls and formats."""
+"""The verb that makes a finding of an issue of a run's journal. It calls and describes."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
-
-from dcf.application.application import Application
-from dcf.core.access.model import Scope
 from dcf.features.findings.model import LONGEST_CATEGORY, LONGEST_TEXT, LONGEST_TITLE, Severity, check_labels
 from dcf.features.findings.promoting import Promotion, promoted
-from dcf.features.findings.verbs import FindingShown, SeverityName, require_all_projects, told
-from dcf.values.json_text import parse
+from dcf.features.findings.records import PromotedIssue, SeverityName
+from dcf.features.findings.verbs import author, kept, require_all_projects, said_of
 from dcf.values.refusal import Refusal
-from dcf.verbs.callers import current_caller
-from dcf.verbs.registry import ID_PATTERN, AgentId, Arguments, JsonArray, WorkflowId, refused, tool
-from dcf.verbs.unlisted import UNLISTED
+from dcf.verbs.derived_tools import add_tools
+from dcf.verbs.description.verb import Answered, Argument, Command, verb
+from dcf.verbs.description.words import ID, AgentId, RunId, Tags
+
+if TYPE_CHECKING:
+    from dcf.application.application import Application
 
 
-class PromoteIssue(Arguments):
-    """Keep an issue of a run's journal as a finding, so that later runs know of it. Each issue becomes one."""
-
-    workflow_id: WorkflowId
-    issue: str = Field(pattern=ID_PATTERN, description="The id of the issue.", examples=["j0123456789abcdef"])
-    severity: SeverityName = Field(default="medium", description="How much it matters.")
-    category: str = Field(
-        default="issue",
-        min_length=1,
-        max_length=LONGEST_CATEGORY,
-        description="About what.",
-        json_schema_extra=UNLISTED,
-    )
-    title: str | None = Field(
-        default=None, min_length=1, max_length=LONGEST_TITLE, description="In place of the issue's first words."
-    )
-    text: str | None = Field(
-        default=None, min_length=1, max_length=LONGEST_TEXT, description="In place of the issue's text."
-    )
-    tags_json: JsonArray | None = Field(default=None, description="Short texts.", json_schema_extra=UNLISTED)
-    scope: Literal["project", "global"] = Field(
-        default="project", description="global: for all projects.", json_schema_extra=UNLISTED
-    )
-    agent_id: AgentId | None = Field(default=None, description="Who says so.", json_schema_extra=UNLISTED)
-
-
-@tool(
+@verb(
     toolset="knowledge",
-    scope=Scope.WORK,
-    profiles=(),
-    arguments=PromoteIssue,
-    answer=FindingShown,
+    scope="work",
     audit=("workflow_id", "issue"),
+    says=said_of("is kept", "was kept before"),
+    command=Command(
+        name="findings promote",
+        example="dcf findings promote order-42 j0123456789abcdef --severity high",
+    ),
+    codes=("unknown_issue", "unknown_run"),
 )
-def promote_issue(app: Application, args: PromoteIssue) -> FindingShown:
-    """Keep the issue as a finding, of the run's project or of all."""
-    caller = current_caller()
-    tags = () if args.tags_json is None else check_labels(parse(args.tags_json, name="tags_json"), "tags_json")
-    if args.scope == "global":
+def promote_issue(
+    on: "Application",
+    workflow_id: RunId,
+    issue: Annotated[
+        str,
+        Argument(
+            means="The id of the issue.",
+            example="j0123456789abcdef",
+            pattern=ID,
+            spelling="Its id (see `dcf journal ls RUN`).",
+        ),
+    ],
+    *,
+    severity: Annotated[SeverityName, Argument(means="How much it matters.")] = "medium",
+    category: Annotated[
+        str,
+        Argument(
+            means="About what.", min_length=1, max_length=LONGEST_CATEGORY, spelling="What it is about.", listed=False
+        ),
+    ] = "issue",
+    title: Annotated[
+        str | None, Argument(means="In place of the issue's first words.", min_length=1, max_length=LONGEST_TITLE)
+    ] = None,
+    text: Annotated[
+        str | None, Argument(means="In place of the issue's text.", min_length=1, max_length=LONGEST_TEXT)
+    ] = None,
+    tags: Annotated[Tags, Argument(means="Short texts.", listed=False)] = (),
+    scope: Annotated[
+        Literal["project", "global"], Argument(means="global: for all projects.", listed=False)
+    ] = "project",
+    agent_id: Annotated[AgentId, Argument(means="Who says so.", listed=False)] = None,
+) -> Answered[PromotedIssue] | Refusal:
+    """Keep an issue of a run's journal as a finding, so that later runs know of it. Each issue becomes one."""
+    labels = check_labels(tags, "tags_json")
+    if scope == "global":
         require_all_projects("A finding for all projects")
-    issue = app.journal.issue(args.workflow_id, args.issue)
-    if isinstance(issue, Refusal):
-        return refused(FindingShown, issue)
+    entry = on.journal.issue(workflow_id, issue)
+    if isinstance(entry, Refusal):
+        return entry
     wish = Promotion(
-        author=args.agent_id or caller.agent_id or caller.name,
-        severity=Severity(args.severity),
-        category=args.category,
-        title=args.title,
-        text=args.text,
-        tags=tags,
+        author=author(agent_id), severity=Severity(severity), category=category, title=title, text=text, tags=labels
     )
-    project = None if args.scope == "global" else app.projects.of_run(args.workflow_id)
-    kept = app.knowledge.add(promoted(args.workflow_id, issue, project, wish))
-    return told(kept, "is kept", "was kept before")
+    project = None if scope == "global" else on.projects.of_run(workflow_id)
+    answer = kept(on.knowledge.add(promoted(workflow_id, entry, project, wish)))
+    if isinstance(answer, Refusal):
+        return answer
+    return Answered(PromotedIssue, {"workflow_id": workflow_id, **answer.members})
+
+
+add_tools(__name__)

@@ -13,7 +13,7 @@ def finding_exists(finding_id: str) -> Refusal:
     return Refusal(
         code="finding_exists",
         message=f"The key stands for finding '{finding_id}', which says something else.",
-        hint="Choose another key, or change that finding with update_finding.",
+        hint="Choose another key, or change that finding with `update_finding`.",
     )
 
 
@@ -22,7 +22,7 @@ def too_many_findings(most: int) -> Refusal:
     return Refusal(
         code="too_many_findings",
         message=f"There are {most} findings, and no more are kept.",
-        hint="Update a finding that says nearly the same; an operator may delete old ones with delete_finding.",
+        hint="Update a finding that says nearly the same; an operator may delete old ones with `delete_finding`.",
     )
 
 
@@ -31,7 +31,7 @@ def needs_superseding() -> Refusal:
     return Refusal(
         code="not_superseded",
         message="A superseded finding names the one that supersedes it, and no other does.",
-        hint="Send status superseded together with superseded_by, or neither.",
+        hint="Send status superseded together with `superseded_by`, or neither.",
     )
 
 
@@ -40,7 +40,7 @@ def superseded_by_itself(finding_id: str) -> Refusal:
     return Refusal(
         code="not_superseded",
         message=f"Finding '{finding_id}' would supersede itself, directly or by others.",
-        hint="Name a finding that is still active as superseded_by.",
+        hint="Name a finding that is still active as `superseded_by`.",
     )
 
 
@@ -49,7 +49,7 @@ def superseding_unknown(finding_id: str) -> Refusal:
     return Refusal(
         code="not_superseded",
         message=f"There is no finding '{finding_id}' that could supersede it.",
-        hint="Add the better finding first, and send its finding_id as superseded_by.",
+        hint="Add the better finding first, and send its `finding_id` as `superseded_by`.",
     )
 
 
@@ -67,7 +67,7 @@ def catalogue_full(most: int) -> Refusal:
     return Refusal(
         code="catalogue_full",
         message=f"The catalogue has {most} definitions and older versions, and no more are kept.",
-        hint="An operator may delete some with delete_definition.",
+        hint="An operator may delete some with `delete_definition`.",
     )
 
 

@@ -1,16 +1,13 @@
-"""Tools on findings: what was learned in runs and outlives them. They only parse arguments, call and format."""
+"""The verbs on findings: what was learned in runs and outlives them. They call and describe."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import Field
-
-from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.text.entries import MOST_SKIPPED
-from dcf.core.text.query import LONGEST_QUERY
 from dcf.errors import Forbidden, InvalidArgument, UnknownFinding
-from dcf.features.findings.changing import FindingFilters, FindingWish, NewFinding
+from dcf.features.findings.changing import FindingFilters, FindingsQuery, FindingWish, NewFinding
 from dcf.features.findings.model import (
     LONGEST_CATEGORY,
     LONGEST_TEXT,
@@ -22,332 +19,312 @@ from dcf.features.findings.model import (
     shown,
     summary,
 )
-from dcf.features.findings.operations import FindingKept, FindingsQuery
-from dcf.values.json_text import parse, parse_object
+from dcf.features.findings.records import (
+    DeletedFinding,
+    FindingStatusName,
+    FoundFindings,
+    SeverityName,
+    ShownFinding,
+)
+from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 from dcf.verbs.answers.paging import fitting
 from dcf.verbs.callers import bound_to, current_caller, require
-from dcf.verbs.registry import (
-    ID_PATTERN,
-    STATE_PATTERN,
-    AgentId,
-    Answer,
-    Arguments,
-    JsonArray,
-    JsonObject,
-    ProjectId,
-    WorkflowId,
-    refused,
-    tool,
+from dcf.verbs.derived_tools import add_tools
+from dcf.verbs.description.verb import Answered, Argument, Command, verb
+from dcf.verbs.description.words import ID, STATE, AgentId, Cursor, ProjectId, Reason, RunId, SearchedWords, Tags
+
+if TYPE_CHECKING:
+    from dcf.application.application import Application
+    from dcf.features.findings.operations import FindingKept
+
+PANEL: Final = "Workflows"
+FindingId = Annotated[str, Argument(means="Id of the finding.", example="f-0123456789abcdef", pattern=ID)]
+
+
+def said_of(now: str, before: str) -> Callable[[Mapping[str, Any]], str]:
+    """Return what says that a finding was kept or changed: `now`, or `before` this call."""
+
+    def says(answer: Mapping[str, Any]) -> str:
+        finding = answer["finding"]
+        count = sum(finding["redacted"].values())
+        taken = f" {count} secrets were taken out of it." if count else ""
+        return f"Finding '{finding['finding_id']}' {now if answer['changed'] else before}.{taken}"
+
+    return says
+
+
+@verb(
+    toolset="knowledge",
+    scope="work",
+    lists=("member",),
+    audit=("title", "workflow_id", "agent_id"),
+    of_no_run=True,
+    says=said_of("is kept", "was kept before"),
+    command=Command(
+        name="findings add",
+        example='dcf findings add "Prices lack a currency" "/price answers 7, not 7 EUR." --severity high --tag api',
+        assumes={"severity": "medium", "category": "general"},
+    ),
+    codes=("finding_exists", "unknown_run", "unknown_state"),
 )
-from dcf.verbs.run_requests import Reason
-from dcf.verbs.unlisted import UNLISTED
-
-SeverityName = Literal["info", "low", "medium", "high", "critical"]
-Severities = Annotated[list[SeverityName], Field(min_length=1)]
-StatusName = Literal["active", "deprecated", "superseded"]
-FindingId = Annotated[str, Field(pattern=ID_PATTERN, description="Id of the finding.", examples=["f-0123456789abcdef"])]
-Category = Annotated[
-    str,
-    Field(min_length=1, max_length=LONGEST_CATEGORY, description="What it is about.", examples=["security"]),
-]
-Title = Annotated[
-    str, Field(min_length=1, max_length=LONGEST_TITLE, description="It in a line.", examples=["Prices lack a currency"])
-]
-Text = Annotated[
-    str,
-    Field(min_length=1, max_length=LONGEST_TEXT, description="All of it.", examples=["/price answers 7, not 7 EUR."]),
-]
-_TAGS = 'Short texts: ["api"].'
-Query = Annotated[
-    str | None,
-    Field(max_length=LONGEST_QUERY, description='Words that must all be there; "a phrase" as it stands.'),
-]
-PageCursor = Annotated[
-    str | None, Field(max_length=600, description="To go on: next_cursor of the answer before, same arguments.")
-]
-
-
-class AddFinding(Arguments):
+def add_finding(
+    on: "Application",
+    severity: Annotated[SeverityName, Argument(means="How much it matters.", example="medium")],
+    category: Annotated[
+        str,
+        Argument(
+            means="What it is about.",
+            example="security",
+            min_length=1,
+            max_length=LONGEST_CATEGORY,
+            spelling="What it is about, as security or speed.",
+        ),
+    ],
+    title: Annotated[
+        str,
+        Argument(means="It in a line.", example="Prices lack a currency", min_length=1, max_length=LONGEST_TITLE),
+    ],
+    text: Annotated[
+        str,
+        Argument(means="All of it.", example="/price answers 7, not 7 EUR.", min_length=1, max_length=LONGEST_TEXT),
+    ],
+    *,
+    tags: Tags = (),
+    scope: Annotated[
+        Literal["project", "global"] | None,
+        Argument(means="Default: the project, if there is one.", listed=False),
+    ] = None,
+    project: Annotated[ProjectId | None, Argument(means="Default: that of the run.")] = None,
+    workflow_id: Annotated[RunId | None, Argument(means="Run that it came from.", option="--run")] = None,
+    state: Annotated[str | None, Argument(means="And its state.", pattern=STATE, max_length=400, listed=False)] = None,
+    location: Annotated[
+        Mapping[str, Json] | None,
+        Argument(
+            means='Where: {"file": "a.py", "line": 7}.',
+            form="object",
+            tool="location_json",
+            spelling='Where: \'{"file": "a.py"}\', a JSON file, or -.',
+        ),
+    ] = None,
+    metadata: Annotated[
+        Mapping[str, Json] | None,
+        Argument(
+            means="More.",
+            form="object",
+            tool="metadata_json",
+            spelling="More: a JSON object, a JSON file, or -.",
+            listed=False,
+        ),
+    ] = None,
+    agent_id: Annotated[AgentId, Argument(means="Who found it; default: the agent of your key.", listed=False)] = None,
+    key: Annotated[
+        str | None, Argument(means="What you know it by.", min_length=1, max_length=200, listed=False)
+    ] = None,
+) -> Answered[ShownFinding] | Refusal:
     """Keep what you learned for later runs: call this for what the next agent should know. No output, no log.
 
     The same finding, or the same key, is kept once. Secrets of known shapes are taken out.
     """
-
-    severity: SeverityName = Field(description="How much it matters.", examples=["medium"])
-    category: Category
-    title: Title
-    text: Text
-    tags_json: JsonArray | None = Field(default=None, description=_TAGS)
-    scope: Literal["project", "global"] | None = Field(
-        default=None, description="Default: the project, if there is one.", json_schema_extra=UNLISTED
-    )
-    project: ProjectId | None = Field(default=None, description="Default: that of the run.")
-    workflow_id: WorkflowId | None = Field(default=None, description="Run that it came from.")
-    state: str | None = Field(
-        default=None, pattern=STATE_PATTERN, max_length=400, description="And its state.", json_schema_extra=UNLISTED
-    )
-    location_json: JsonObject | None = Field(default=None, description='Where: {"file": "a.py", "line": 7}.')
-    metadata_json: JsonObject | None = Field(default=None, description="More.", json_schema_extra=UNLISTED)
-    agent_id: AgentId | None = Field(
-        default=None, description="Who found it; default: the agent of your key.", json_schema_extra=UNLISTED
-    )
-    key: str | None = Field(
-        default=None, min_length=1, max_length=200, description="What you know it by.", json_schema_extra=UNLISTED
-    )
-
-
-class FindingShown(Answer):
-    """The finding. `existed`: it was there before; `changed`: this call changed it; `redacted` counts secrets in it."""
-
-    finding: dict[str, Any] | None = None
-    existed: bool | None = None
-    changed: bool | None = None
-
-
-@tool(
-    toolset="knowledge",
-    scope=Scope.WORK,
-    profiles=("member",),
-    arguments=AddFinding,
-    answer=FindingShown,
-    audit=("title", "workflow_id", "agent_id"),
-    of_no_run=True,
-)
-def add_finding(app: Application, args: AddFinding) -> FindingShown:
-    """Keep the finding."""
-    caller = current_caller()
-    location, metadata = _object(args.location_json, "location_json"), _object(args.metadata_json, "metadata_json")
-    project = args.project or (None if args.workflow_id is None else app.projects.of_run(args.workflow_id))
-    if args.scope == "project" and project is None:
+    project = project or (None if workflow_id is None else on.projects.of_run(workflow_id))
+    if scope == "project" and project is None:
         raise InvalidArgument("A finding of a project needs the project.", "Pass project, or scope global.")
-    if args.scope == "global":
+    if scope == "global":
         require_all_projects("A finding for all projects")
     wish = NewFinding(
-        severity=Severity(args.severity),
-        category=args.category,
-        title=args.title,
-        text=args.text,
-        author=args.agent_id or caller.agent_id or caller.name,
-        tags=() if args.tags_json is None else check_labels(parse(args.tags_json, name="tags_json"), "tags_json"),
-        project=None if args.scope == "global" else project,
-        run=args.workflow_id,
-        state=_state(app, args),
+        severity=Severity(severity),
+        category=category,
+        title=title,
+        text=text,
+        author=author(agent_id),
+        tags=check_labels(tags, "tags_json"),
+        project=None if scope == "global" else project,
+        run=workflow_id,
+        state=_state(on, workflow_id, state),
         location=location,
         metadata=metadata,
-        key=args.key,
+        key=key,
     )
-    return told(app.knowledge.add(wish), "is kept", "was kept before")
+    return kept(on.knowledge.add(wish))
 
 
-class SearchFindings(Arguments):
+@verb(
+    toolset="knowledge",
+    scope="read",
+    lists=("member",),
+    effect="reads",
+    of_no_run=True,
+    says=lambda answer: (
+        f"{len(answer['findings'])} of {'' if answer['total_is_exact'] else 'at least '}{answer['total']} findings."
+    ),
+    pages="findings",
+    command=Command(
+        name="findings ls",
+        example="dcf findings ls c++ '\"slow build\"' --project shop --severity high",
+        show="dcf.cli.features.findings:show_found",
+    ),
+    in_refusals={"findings": ()},
+)
+def search_findings(
+    on: "Application",
+    text: SearchedWords = None,
+    *,
+    project: Annotated[ProjectId | None, Argument(means="Of this project, and global ones.")] = None,
+    include_global: Annotated[
+        bool,
+        Argument(
+            means="False: only the project's own.",
+            option="--include-global/--only-own",
+            spelling="With the findings for all projects, or without them.",
+            listed=False,
+        ),
+    ] = True,
+    scope: Annotated[Literal["project", "global"] | None, Argument(means="Only these.", listed=False)] = None,
+    run: Annotated[str | None, Argument(means="From this run, which may be gone.", pattern=ID, listed=False)] = None,
+    severity: Annotated[
+        SeverityName | Sequence[SeverityName] | None,
+        Argument(means="One, or several.", form="several", spelling="One of these; may be repeated."),
+    ] = None,
+    category: Annotated[
+        str | None, Argument(means="Of this category.", max_length=LONGEST_CATEGORY, listed=False)
+    ] = None,
+    tags: Annotated[
+        Tags, Argument(means="With one of these tags.", spelling="With one of these; may be repeated.")
+    ] = (),
+    every_tag: Annotated[
+        bool, Argument(means="With all of them.", spelling="With all tags, not with any.", listed=False)
+    ] = False,
+    status: Annotated[
+        Literal["active", "deprecated", "superseded", "any"], Argument(means="Which findings.")
+    ] = "active",
+    limit: Annotated[int, Argument(means="Findings of one page.", ge=1, le=100, listed=False)] = 20,
+    offset: Annotated[int, Argument(means="So many are skipped.", ge=0, le=MOST_SKIPPED, listed=False)] = 0,
+    cursor: Cursor = None,
+) -> Answered[FoundFindings]:
     """Find what was learned before: call this before you begin. The best come first, without text the newest."""
-
-    text: Query = None
-    project: ProjectId | None = Field(default=None, description="Of this project, and global ones.")
-    include_global: bool = Field(default=True, description="False: only the project's own.", json_schema_extra=UNLISTED)
-    scope: Literal["project", "global"] | None = Field(
-        default=None, description="Only these.", json_schema_extra=UNLISTED
-    )
-    run: str | None = Field(
-        default=None, pattern=ID_PATTERN, description="From this run, which may be gone.", json_schema_extra=UNLISTED
-    )
-    severity: SeverityName | Severities | None = Field(default=None, description="One, or several.")
-    category: str | None = Field(
-        default=None, max_length=LONGEST_CATEGORY, description="Of this category.", json_schema_extra=UNLISTED
-    )
-    tags_json: JsonArray | None = Field(default=None, description="With one of these tags.")
-    every_tag: bool = Field(default=False, description="With all of them.", json_schema_extra=UNLISTED)
-    status: Literal["active", "deprecated", "superseded", "any"] = Field(
-        default="active", description="Which findings."
-    )
-    limit: int = Field(default=20, ge=1, le=100, description="Findings of one page.", json_schema_extra=UNLISTED)
-    offset: int = Field(
-        default=0, ge=0, le=MOST_SKIPPED, description="So many are skipped.", json_schema_extra=UNLISTED
-    )
-    cursor: PageCursor = None
-
-
-class FindingsFound(Answer):
-    """Findings with their scores; `text` is cut unless `is_whole`. `total` is at least so many, or `total_is_exact`."""
-
-    findings: list[dict[str, Any]] = Field(default_factory=list)
-    total: int | None = None
-    total_is_exact: bool | None = None
-    next_cursor: str | None = None
-
-
-@tool(
-    toolset="knowledge",
-    scope=Scope.READ,
-    profiles=("member",),
-    arguments=SearchFindings,
-    answer=FindingsFound,
-    read_only=True,
-    of_no_run=True,
-)
-def search_findings(app: Application, args: SearchFindings) -> FindingsFound:
-    """Return a page of findings."""
-    severities = args.severity if isinstance(args.severity, list) else [args.severity] if args.severity else []
     filters = FindingFilters(
-        project=args.project,
-        include_global=args.include_global,
-        scope=args.scope,
-        run=args.run,
-        severities=tuple(dict.fromkeys(map(Severity, severities))),
-        category=args.category,
-        tags=() if args.tags_json is None else check_labels(parse(args.tags_json, name="tags_json"), "tags_json"),
-        every_tag=args.every_tag,
-        status=None if args.status == "any" else FindingStatus(args.status),
+        project=project,
+        include_global=include_global,
+        scope=scope,
+        run=run,
+        severities=tuple(map(Severity, severity or ())),
+        category=category,
+        tags=check_labels(tags, "tags_json"),
+        every_tag=every_tag,
+        status=None if status == "any" else FindingStatus(status),
     )
-    query = FindingsQuery(limit=args.limit, text=args.text, filters=filters, offset=args.offset, cursor=args.cursor)
-    page = app.knowledge.search(query)
-    listed = [summary(one, score) for one, score in page.findings]
-    fit = fitting(listed, app.settings.max_result_bytes)
+    query = FindingsQuery(limit=limit, text=text, filters=filters, offset=offset, cursor=cursor)
+    page = on.knowledge.search(query)
+    listed = [summary(finding, score) for finding, score in page.findings]
+    fit = fitting(listed, on.settings.max_result_bytes)
     if fit < len(listed):
-        page, listed = app.knowledge.search(replace(query, limit=fit)), listed[:fit]
-    many = f"{page.total}" if page.exact else f"at least {page.total}"
-    return FindingsFound(
-        status=f"{len(listed)} of {many} findings.",
-        findings=listed,
-        total=page.total,
-        total_is_exact=page.exact,
-        next_cursor=page.next_cursor,
-    )
+        page, listed = on.knowledge.search(replace(query, limit=fit)), listed[:fit]
+    total = {"total": page.total, "total_is_exact": page.exact, "next_cursor": page.next_cursor}
+    return Answered(FoundFindings, {"findings": listed, **total})
 
 
-class GetFinding(Arguments):
-    """Read one finding whole, with what became of it."""
-
-    finding_id: FindingId
-
-
-@tool(
+@verb(
     toolset="knowledge",
-    scope=Scope.READ,
-    profiles=(),
-    arguments=GetFinding,
-    answer=FindingShown,
-    read_only=True,
+    scope="read",
+    effect="reads",
     of_no_run=True,
+    says=lambda answer: f"Finding '{answer['finding']['finding_id']}' is {answer['finding']['status']}.",
+    command=Command(name="findings show", show="dcf.cli.features.findings:show_finding"),
+    codes=("unknown_finding",),
 )
-def get_finding(app: Application, args: GetFinding) -> FindingShown:
-    """Return the finding."""
-    found = _visible(app, args.finding_id)
-    return FindingShown(status=f"Finding '{found.finding_id}' is {found.status}.", finding=shown(found))
+def get_finding(on: "Application", finding_id: FindingId) -> Answered[ShownFinding]:
+    """Read one finding whole, with what became of it."""
+    return Answered(ShownFinding, {"finding": shown(_visible(on, finding_id))})
 
 
-class UpdateFinding(Arguments):
-    """Correct a finding, or say that it does not hold any more: deprecated, or superseded_by a better one."""
-
-    finding_id: FindingId
-    status: StatusName | None = Field(default=None, description="What it is now.")
-    superseded_by: FindingId | None = Field(default=None, description="Id of the better one.")
-    severity: SeverityName | None = Field(
-        default=None, description="In place of what it had; so are the others.", json_schema_extra=UNLISTED
-    )
-    category: str | None = Field(
-        default=None, max_length=LONGEST_CATEGORY, description="What it is about.", json_schema_extra=UNLISTED
-    )
-    title: str | None = Field(
-        default=None, max_length=LONGEST_TITLE, description="It in a line.", json_schema_extra=UNLISTED
-    )
-    text: str | None = Field(default=None, max_length=LONGEST_TEXT, description="All of it, corrected.")
-    tags_json: JsonArray | None = Field(default=None, description=_TAGS, json_schema_extra=UNLISTED)
-    agent_id: AgentId | None = Field(
-        default=None, description="Who says so; default: the agent of your key.", json_schema_extra=UNLISTED
-    )
-    reason: Reason = None
-
-
-@tool(
+@verb(
     toolset="knowledge",
-    scope=Scope.WORK,
-    profiles=("member",),
-    arguments=UpdateFinding,
-    answer=FindingShown,
+    scope="work",
+    lists=("member",),
     audit=("finding_id", "status", "reason"),
     of_no_run=True,
+    says=said_of("is changed", "was so before"),
+    command=Command(
+        name="findings update",
+        example='dcf findings update f-0123456789abcdef --status deprecated --reason "fixed in 2.0"',
+    ),
+    codes=("not_superseded", "unknown_finding"),
 )
-def update_finding(app: Application, args: UpdateFinding) -> FindingShown:
-    """Change the finding: a worker its own, a planner any."""
-    caller = current_caller()
+def update_finding(
+    on: "Application",
+    finding_id: FindingId,
+    *,
+    status: Annotated[FindingStatusName | None, Argument(means="What it is now.")] = None,
+    superseded_by: Annotated[FindingId | None, Argument(means="Id of the better one.")] = None,
+    severity: Annotated[
+        SeverityName | None, Argument(means="In place of what it had; so are the others.", listed=False)
+    ] = None,
+    category: Annotated[
+        str | None, Argument(means="What it is about.", max_length=LONGEST_CATEGORY, listed=False)
+    ] = None,
+    title: Annotated[str | None, Argument(means="It in a line.", max_length=LONGEST_TITLE, listed=False)] = None,
+    text: Annotated[str | None, Argument(means="All of it, corrected.", max_length=LONGEST_TEXT)] = None,
+    tags: Annotated[Tags | None, Argument(means='Short texts: ["api"].', listed=False)] = None,
+    agent_id: Annotated[AgentId, Argument(means="Who says so; default: the agent of your key.", listed=False)] = None,
+    reason: Reason = None,
+) -> Answered[ShownFinding] | Refusal:
+    """Correct a finding, or say that it does not hold any more: deprecated, or `superseded_by` a better one."""
     wish = FindingWish(
-        by=args.agent_id or caller.agent_id or caller.name,
-        status=None if args.status is None else FindingStatus(args.status),
-        superseded_by=args.superseded_by,
-        severity=None if args.severity is None else Severity(args.severity),
-        category=args.category,
-        title=args.title,
-        text=args.text,
-        tags=None if args.tags_json is None else check_labels(parse(args.tags_json, name="tags_json"), "tags_json"),
-        reason=args.reason,
+        by=author(agent_id),
+        status=None if status is None else FindingStatus(status),
+        superseded_by=superseded_by,
+        severity=None if severity is None else Severity(severity),
+        category=category,
+        title=title,
+        text=text,
+        tags=None if tags is None else check_labels(tags, "tags_json"),
+        reason=reason,
     )
-    _visible(app, args.finding_id)
-    if args.superseded_by is not None and caller.project is not None:
-        _visible(app, args.superseded_by)
-    return told(app.knowledge.update(args.finding_id, wish, may=_may_change), "is changed", "was so before")
+    _visible(on, finding_id)
+    if superseded_by is not None and current_caller().project is not None:
+        _visible(on, superseded_by)
+    return kept(on.knowledge.update(finding_id, wish, may=_may_change))
 
 
-class DeleteFinding(Arguments):
-    """Delete a finding for good, such as one with a secret in it. What only does not hold any more is deprecated."""
-
-    finding_id: FindingId
-    reason: Reason = None
-
-
-class FindingDeleted(Answer):
-    """The finding is gone; `existed` is false if it was gone before."""
-
-    finding_id: str | None = None
-    existed: bool | None = None
-
-
-@tool(
+@verb(
     toolset="knowledge",
-    scope=Scope.OPERATE,
-    profiles=("operator",),
-    arguments=DeleteFinding,
-    answer=FindingDeleted,
-    destructive=True,
+    scope="operate",
+    lists=("operator",),
+    effect="destroys",
     audit=("finding_id", "reason"),
     of_no_run=True,
+    says=lambda answer: "deleted" if answer["existed"] else "was gone already",
+    command=Command(
+        name="findings delete",
+        question=lambda call: f"Delete finding {call['finding_id']}?",
+        show="dcf.cli.features.findings:show_deleted",
+    ),
+    codes=("unknown_finding",),
 )
-def delete_finding(app: Application, args: DeleteFinding) -> FindingDeleted:
-    """Delete the finding."""
+def delete_finding(
+    on: "Application",
+    finding_id: FindingId,
+    *,
+    reason: Reason = None,  # noqa: ARG001 - the audit trail notes it
+) -> DeletedFinding:
+    """Delete a finding for good, such as one with a secret in it. What only does not hold any more is deprecated."""
     if current_caller().project is not None:
-        _may_change(_visible(app, args.finding_id))
-    existed = app.knowledge.delete(args.finding_id)
-    return FindingDeleted(
-        status="deleted" if existed else "was gone already", finding_id=args.finding_id, existed=existed
-    )
+        _may_change(_visible(on, finding_id))
+    return DeletedFinding(finding_id=finding_id, existed=on.knowledge.delete(finding_id))
 
 
-def _state(app: Application, args: AddFinding) -> str | None:
-    """Return the path of the state that a finding came from; raise for a run or state that is not there."""
-    if args.workflow_id is None:
-        if args.state is not None:
-            raise InvalidArgument("A state belongs to a run.", "Pass workflow_id too, or leave out state.")
-        return None
-    app.runs.read(args.workflow_id)  # raises for a run that is not there
-    return None if args.state is None else app.control_plane.place(args.workflow_id, args.state).path
+def kept(outcome: "FindingKept | Refusal") -> Answered[ShownFinding] | Refusal:
+    """Return the answer about a finding that was kept or changed, now or before."""
+    if isinstance(outcome, Refusal):
+        return outcome
+    members = {"finding": shown(outcome.finding), "existed": outcome.existed, "changed": outcome.changed}
+    return Answered(ShownFinding, members)
 
 
-def _visible(app: Application, finding_id: str) -> LastingFinding:
-    """Return a finding; one of another project is unknown to a caller that is bound to a project."""
-    found, own = app.knowledge.read(finding_id), current_caller().project
-    if own is not None and found.project not in {None, own}:
-        raise UnknownFinding(finding_id)
-    return found
-
-
-def _may_change(finding: LastingFinding) -> None:
-    """Raise Forbidden unless the caller may change a finding: one of its project; an agent without plan its own."""
-    caller, agent_id = current_caller(), bound_to()
-    if finding.project is None:
-        require_all_projects("A change of a finding for all projects")
-    if agent_id is not None and Scope.PLAN not in caller.scopes and finding.author not in {agent_id, caller.name}:
-        require(Scope.PLAN, f"A change of a finding of '{finding.author}'")
+def author(agent_id: str | None) -> str:
+    """Return who says what a finding says."""
+    caller = current_caller()
+    return agent_id or caller.agent_id or caller.name
 
 
 def require_all_projects(what: str) -> None:
@@ -360,20 +337,31 @@ def require_all_projects(what: str) -> None:
         )
 
 
-def told(kept: FindingKept | Refusal, now: str, before: str) -> FindingShown:
-    """Return the answer about a finding that was kept or changed, now or before."""
-    if isinstance(kept, Refusal):
-        return refused(FindingShown, kept)
-    finding = kept.finding
-    count = sum(finding.redacted.values())
-    taken = f" {count} secrets were taken out of it." if count else ""
-    return FindingShown(
-        status=f"Finding '{finding.finding_id}' {now if kept.changed else before}.{taken}",
-        finding=shown(finding),
-        existed=kept.existed,
-        changed=kept.changed,
-    )
+def _state(on: "Application", workflow_id: str | None, state: str | None) -> str | None:
+    """Return the path of the state that a finding came from; raise for a run or state that is not there."""
+    if workflow_id is None:
+        if state is not None:
+            raise InvalidArgument("A state belongs to a run.", "Pass `workflow_id` too, or leave out state.")
+        return None
+    on.runs.read(workflow_id)  # raises for a run that is not there
+    return None if state is None else on.control_plane.place(workflow_id, state).path
 
 
-def _object(value: JsonObject | None, name: str) -> dict[str, Any] | None:
-    return None if value is None else parse_object(value, name=name)
+def _visible(on: "Application", finding_id: str) -> LastingFinding:
+    """Return a finding; one of another project is unknown to a caller that is bound to a project."""
+    finding, own = on.knowledge.read(finding_id), current_caller().project
+    if own is not None and finding.project not in {None, own}:
+        raise UnknownFinding(finding_id)
+    return finding
+
+
+def _may_change(finding: LastingFinding) -> None:
+    """Raise Forbidden unless the caller may change a finding: one of its project; an agent without plan its own."""
+    caller, agent_id = current_caller(), bound_to()
+    if finding.project is None:
+        require_all_projects("A change of a finding for all projects")
+    if agent_id is not None and Scope.PLAN not in caller.scopes and finding.author not in {agent_id, caller.name}:
+        require(Scope.PLAN, f"A change of a finding of '{finding.author}'")
+
+
+add_tools(__name__)

@@ -8,6 +8,7 @@ submitted (`submitting`) and when a verdict comes (`verdicts`).
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from dcf.asl.briefs import Instructions
 from dcf.core.documents.decision import Event, More, Notice, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, Meta, StateDoc, Status
 from dcf.core.documents.notices import NoticeKind
@@ -34,7 +35,10 @@ BY_DCF: Final = "dcf"
 
 @record(frozen=True, slots=True, kw_only=True)
 class GateCase:
-    """A state whose output is judged: its document, its gates, the record, the output, and what its Task says to do."""
+    """A state whose output is judged: its document, its gates, the record, the output, and what its Task says to do.
+
+    `given` is the input of its worker, where the `instructions` show values of it.
+    """
 
     state: str
     doc: StateDoc
@@ -43,7 +47,8 @@ class GateCase:
     kept: GateRecord
     output: Json
     now: int
-    instructions: str | None = None
+    instructions: Instructions | None = None
+    given: Json = None
 
     def gate(self, name: str) -> Gate | None:
         """Return the gate of this name."""
@@ -152,7 +157,9 @@ def asking(case: GateCase, one: OpenGate) -> Iterator[Notice]:
     kind = NoticeKind.GATE.value
     gate = case.gate(one.name)
     assert gate is not None, "it was opened from the gates"
-    for name in _told(case, one):
+    names = _told(case, gate, one)
+    content = work_of(case, gate, one) if names else {}
+    for name in names:
         yield Notice(
             type=f"{kind}.{notice_key(case.kept.number, one)}",
             state=None,
@@ -160,7 +167,7 @@ def asking(case: GateCase, one: OpenGate) -> Iterator[Notice]:
             reason=kind,
             agent_id=name,
             about=case.state,
-            content=work_of(case, gate, one),
+            content=content,
         )
 
 
@@ -182,7 +189,7 @@ def work_of(case: GateCase, gate: Gate, one: OpenGate) -> dict[str, Json]:
         "author": case.kept.author,
         "from": case.kept.author,
         "attempt": case.kept.attempts.get(gate.name, 0) + 1,
-        "instructions": case.instructions,
+        "instructions": None if case.instructions is None else case.instructions.shown(case.given),
         "output_left_out": True if is_large else None,
         "output": None if is_large else case.output,
     }
@@ -229,8 +236,11 @@ def opened_event(case: GateCase, one: OpenGate) -> Event:
     return Event(type="GateOpened", state=case.state, data=told)
 
 
-def _told(case: GateCase, one: OpenGate) -> Sequence[str]:
+def _told(case: GateCase, gate: Gate, one: OpenGate) -> Sequence[str]:
+    """Return who is notified: those who may give the verdict, so not the author; the planner where nobody is named."""
     names = one.people.names if one.by_people else one.to
+    if not gate.author_may_review and gate.kind != "command":
+        names = tuple(name for name in names if name != case.kept.author)
     planner = case.meta.planner_agent_id
     return names or (() if planner is None else (planner,))
 

@@ -35,7 +35,7 @@ class GateQuery:
     """
 
     limit: int
-    name: str
+    name: str | None
     groups: tuple[str, ...] = ()
     project: str | None = None
     place: GatePlace | None = None
@@ -43,7 +43,8 @@ class GateQuery:
     @property
     def queues(self) -> tuple[str, ...]:
         """The lists that together have it."""
-        return (f"agent:{self.name}", f"person:{self.name}", *(f"group:{one}" for one in self.groups), ANY)
+        own = () if self.name is None else (f"agent:{self.name}", f"person:{self.name}")
+        return (*own, *(f"group:{one}" for one in self.groups), ANY)
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from dcf.core.definitions import needs
-from dcf.core.definitions.briefs import brief_of
+from dcf.core.definitions.briefs import instructions_of, shows_input
 from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents.decision import Decision, ReadSet, Snapshot
 from dcf.core.documents.model import Meta, RunStatus
@@ -80,7 +80,10 @@ class Gates:
             return []
         paths = self._store.open_states(workflow_id) if states is None else tuple(states)
         paths = tuple(path for path in paths if run.definition.gates_of(path))
-        found = self._store.read(workflow_id, ReadSet(states=with_scopes(paths), gates=paths, outputs=paths))
+        briefed = tuple(path for path in paths if shows_input(run.definition, path))
+        found = self._store.read(
+            workflow_id, ReadSet(states=with_scopes(paths), gates=paths, outputs=paths, briefed=briefed)
+        )
         if found.meta is None:
             raise UnknownRun(workflow_id)
         shown = fenced(found)
@@ -112,8 +115,11 @@ class Gates:
         """Return a page of what waits for the verdicts of an agent or person, across runs, without the outputs."""
         found, place = self._lists.page(query)
         rows = [(one.workflow_id, case, one.place) for one in found if (case := self._case(one)) is not None]
+        inputs = self._lists.inputs([(run, case.state) for run, case, _ in rows if not _is_plain(case)])
         return GatePage(
-            rows=tuple((run, case) for run, case, _ in rows), places=tuple(at for *_, at in rows), next_place=place
+            rows=tuple((run, replace(case, given=inputs.get((run, case.state)))) for run, case, _ in rows),
+            places=tuple(at for *_, at in rows),
+            next_place=place,
         )
 
     def _case(self, one: WaitingState) -> GateCase | None:
@@ -129,7 +135,7 @@ class Gates:
             kept=one.kept,
             output=None,
             now=0,
-            instructions=brief_of(definition, one.path).instructions,
+            instructions=instructions_of(definition, one.path),
         )
 
     def sent_back(self, workflow_id: str, state: str) -> dict[str, Json]:
@@ -159,3 +165,8 @@ class Gates:
         committed: Committed[Operated] = self._transactions.by_definition(workflow_id, reads, guarded, path)
         self._follow_ups.after(workflow_id, committed)
         return committed.answer
+
+
+def _is_plain(case: GateCase) -> bool:
+    """Return True if no value of the input stands in the instructions of a state."""
+    return case.instructions is None or case.instructions.is_plain

@@ -65,7 +65,7 @@ def needs_work(
         message=f"The output of '{state}' failed gate '{gate}' ({attempts} of {most} times): {first}.",
         hint=(
             "The lease is still yours. Mend what failed_criteria lists, and send the whole output again with the same "
-            "lease_token; with a new request_id if the output is the same and what it stands for has changed."
+            "`lease_token`; with a new `request_id` if the output is the same and what it stands for has changed."
         ),
         doc=doc,
         failed_criteria=tuple(failed),
@@ -86,7 +86,7 @@ def gated_result(state: str) -> Refusal:
     return Refusal(
         code="gated",
         message=f"The result of '{state}' passed its gates, and another one would not have.",
-        hint="rerun begins again from a state, whose gates then judge anew.",
+        hint="`rerun` begins again from a state, whose gates then judge anew.",
     )
 
 
@@ -96,7 +96,7 @@ def no_such_gate(state: str, name: str, known: Sequence[str]) -> Refusal:
     return Refusal(
         code="no_such_gate",
         message=f"State '{state}' has no gate '{escaped(name)}': {named}.",
-        hint="list_gates shows what waits for a verdict.",
+        hint="`list_gates` shows what waits for a verdict.",
     )
 
 
@@ -110,12 +110,15 @@ def not_judged(state: str, name: str, doc: StateDoc) -> StateRefusal:
     )
 
 
-def content_changed(state: str, gated: Submission) -> Refusal:
-    """Refuse a verdict on a content that is not the one submitted now."""
+def content_changed(state: str) -> Refusal:
+    """Refuse a verdict on a content that is not the one submitted now.
+
+    The new hash is not told: it could be sent without that anybody had read the content.
+    """
     return Refusal(
         code="content_changed",
-        message=f"The output of '{state}' that waits for a verdict is another one: {gated.sha256}.",
-        hint="Nothing was stored. Read it again (list_gates with the state) and judge what it is now.",
+        message=f"The output of '{state}' that waits for a verdict is another one.",
+        hint="Nothing was stored. Read it again (`list_gates` with the state) and judge what it is now.",
     )
 
 
@@ -124,7 +127,7 @@ def not_a_reviewer(gate: OpenGate, who: str) -> Refusal:
     return Refusal(
         code="not_a_reviewer",
         message=f"The verdict of gate '{gate.name}' is given by {gate.whom}, not by '{who}'.",
-        hint="Leave it to them; override_gate lets an output pass, with the scope override and a reason.",
+        hint="Leave it to them; `override_gate` lets an output pass, with the scope override and a reason.",
     )
 
 
@@ -144,8 +147,8 @@ def author_may_not_attest(gate: str) -> Refusal:
         code="author_may_not_review",
         message=f"Gate '{gate}': that its command passed is reported by the helper that ran it, not by the author.",
         hint=(
-            "Start dcf local with DCF_HELPER_KEY, a key with the scope attest that is not the author's; or name "
-            "reviewers at the gate."
+            "Start `dcf agents local` with DCF_HELPER_KEY, a key with the scope attest that is not the author's; or "
+            "name reviewers at the gate."
         ),
     )
 
@@ -184,5 +187,5 @@ def no_exit_code(gate: str) -> Refusal:
     return Refusal(
         code="invalid_verdict",
         message=f"Gate '{gate}' is a command: its verdict is its exit code.",
-        hint="Send exit_code, with output_tail and duration_s; verdict unavailable if it could not be run.",
+        hint="Send `exit_code`, with `output_tail` and `duration_s`; verdict unavailable if it could not be run.",
     )

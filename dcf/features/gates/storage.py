@@ -23,7 +23,7 @@ from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import ask, take_off_unless
 from dcf.store.transaction.state_texts import read_text
 from dcf.values.instants import SECOND
-from dcf.values.json_text import load
+from dcf.values.json_text import Json, load
 from dcf.values.records import record
 
 WAITING: Final = "cp:idx:gates:"
@@ -114,6 +114,14 @@ class GateLists:
         if len(rows) > query.limit:
             return shown, shown[-1].place
         return shown, after[-1] if len(after) == wanted else None
+
+    def inputs(self, states: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Json]:
+        """Return the inputs of these states, each by its run and path, in one packet; what is gone is left out."""
+        form = self._connections.form
+        asked = [form.read(RunKeys(workflow_id).input(path)) for workflow_id, path in states]
+        replies = self._connections.ask(*asked) if asked else ()
+        texts = [None if isinstance(reply, Exception) else form.text(reply) for reply in replies]
+        return {state: load(text) for state, text in zip(states, texts, strict=True) if text is not None}
 
     def _enough(self, queue: str, reply: list[bytes], place: GatePlace | None, wanted: int) -> list[GatePlace]:
         """Return so many entries after the place, or all: more are read where many began to wait at its moment."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from dcf.asl.json_schema.check import misfits
 from dcf.core.access.model import KEY_CALLER
-from dcf.core.definitions.briefs import brief_of
+from dcf.core.definitions.briefs import instructions_of
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import entry_epoch_of
 from dcf.core.documents.answers import Updated
@@ -67,7 +67,8 @@ def case_of(snapshot: Snapshot, state: str, definition: Definition, output: Json
         kept=(snapshot.gates.get(state) or NO_GATES).of_visit(visit_of(snapshot, state)),
         output=output,
         now=snapshot.now,
-        instructions=brief_of(definition, state).instructions,
+        instructions=instructions_of(definition, state),
+        given=snapshot.briefed.get(state),
     )
 
 

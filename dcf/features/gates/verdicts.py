@@ -63,7 +63,10 @@ _MOST_NAMED: Final = 20
 
 @record(frozen=True, slots=True, kw_only=True)
 class Ruling:
-    """A verdict as it comes in. `facts` of a command are its exit_code, output_tail and duration_s."""
+    """A verdict as it comes in. `facts` of a command are its exit_code, output_tail and duration_s.
+
+    With `failed`, the criteria in it are not met, and those that neither it nor `criteria` names are.
+    """
 
     state: str
     gate: str
@@ -71,6 +74,7 @@ class Ruling:
     sha256: str
     by: Judge
     criteria: tuple[Judged, ...] = ()
+    failed: tuple[str, ...] | None = None
     comment: str | None = None
     facts: Mapping[str, Json] = field(default_factory=dict)
 
@@ -84,7 +88,17 @@ class Ruling:
     def arguments(self) -> dict[str, Json]:
         """Return what is decided, for its fingerprint."""
         told: list[Json] = [self.verdict, self.sha256, [one.as_json() for one in self.criteria], dict(self.facts)]
+        told += [] if self.failed is None else [list(self.failed)]
         return {"state": self.state, "gate": self.gate, "by": self.by.name, "told": told}
+
+    def judged(self, gate: Gate) -> tuple[Judged, ...]:
+        """Return what the verdict says of the criteria of a gate, those that failed with the comment as feedback."""
+        if self.failed is None:
+            return self.criteria
+        failed = tuple(Judged(criterion=text, passed=False, feedback=self.comment) for text in self.failed)
+        named = {row.criterion for row in (*self.criteria, *failed)}
+        met = tuple(Judged(criterion=text, passed=True) for text in gate.criteria if text not in named)
+        return (*self.criteria, *failed, *met)
 
 
 def decide(
@@ -151,12 +165,16 @@ def _waiting(snapshot: Snapshot, ruling: Ruling, definition: Definition) -> tupl
     one = None if doc.gated is None or not doc.is_judged else doc.gated.gate(ruling.gate)
     if one is None or doc.gated is None:
         return refusals.not_judged(state, ruling.gate, doc)
-    return (case, gate, one) if doc.gated.sha256 == ruling.sha256 else refusals.content_changed(state, doc.gated)
+    return (case, gate, one) if doc.gated.sha256 == ruling.sha256 else refusals.content_changed(state)
 
 
 def _verdict(case: GateCase, gate: Gate, one: OpenGate, ruling: Ruling) -> GateVerdict | Refusal:
     """Return the verdict as it follows from the criteria or the exit code; or why it does not say what it must."""
-    given, criteria = ruling.verdict, ruling.criteria
+    given = ruling.verdict
+    criteria = ruling.criteria if given == UNAVAILABLE else ruling.judged(gate)
+    odd = [text for text in dict.fromkeys(ruling.failed or ()) if text not in gate.criteria]
+    if odd:
+        return refusals.criteria_missing(gate.name, [], odd)
     is_command = gate.kind == "command" and not one.by_people
     if given != UNAVAILABLE and is_command:
         code = ruling.facts.get("exit_code")

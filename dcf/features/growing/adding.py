@@ -42,7 +42,19 @@ class AddUnits:
 
     def arguments(self) -> dict[str, Json]:
         """Return what of it makes it the same request again."""
-        return {"units": [[one.unit.name, one.unit.content, one.claim] for one in self.units], "owner": self.owner}
+        units: list[Json] = [[one.unit.name, one.unit.content, one.claim] for one in self.units]
+        joining: dict[str, Json] = {one.unit.name: list(one.agents) for one in self.joining}
+        return {"units": units, "owner": self.owner, **({"joining": joining} if joining else {})}
+
+    @property
+    def joining(self) -> tuple[NewUnit, ...]:
+        """The groups that agents are to join."""
+        return tuple(one for one in self.units if one.unit.is_group and one.agents)
+
+    @property
+    def joined(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(one.unit.name for one in self.joining)
 
     @property
     def claimed(self) -> tuple[str, ...]:
@@ -107,6 +119,7 @@ def _add(snapshot: Snapshot, wish: AddUnits, definition: Definition, request: Ru
     new = in_order([one for one in wish.units if one.unit.name not in units.by_name], units)
     step = Transition(now=snapshot.now, epoch=snapshot.now, meta=meta, visited_before=snapshot.states)
     _write(step, new, units, growth, request)
+    _join(step, wish.joining)
     refusal = _claim(step, snapshot, wish, new)
     if refusal is not None:
         return Decision(answer=refusal)
@@ -152,6 +165,18 @@ def _write(step: Transition, new: Sequence[NewUnit], units: Units, growth: Growt
     step.writes.meta["definition_sha256"] = following_sha256(step.meta.definition_sha256, step.writes.units)
     agents = dict.fromkeys(agent for one in new for agent in one.agents)
     step.writes = replace(step.writes, assigned=tuple(agents))
+
+
+def _join(step: Transition, groups: Sequence[NewUnit]) -> None:
+    """Have agents join the groups that they are not in yet."""
+    for one in groups:
+        name, before = one.unit.name, step.meta.assigned(one.unit.name)
+        members = tuple(dict.fromkeys((*before, *one.agents)))
+        if members != before:
+            step.writes.agents[name] = list(members)
+            joining: list[Json] = [agent for agent in members if agent not in before]
+            step.writes.events.append(Event(type="AgentsJoined", state=name, data={"agents": joining}))
+            step.writes = replace(step.writes, assigned=tuple(dict.fromkeys((*step.writes.assigned, *members))))
 
 
 def _told(one: NewUnit, request: RunRequest) -> dict[str, Json]:

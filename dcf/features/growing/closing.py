@@ -26,7 +26,7 @@ from dcf.features.growing.progress import WELL, close_group, end_if_done, settle
 from dcf.features.growing.refusals import not_growing, still_open, units_open, unknown_unit
 from dcf.values.digest import content_fingerprint
 from dcf.values.instants import to_text
-from dcf.values.json_text import MAX_BYTES, Json, parse
+from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
@@ -84,33 +84,14 @@ class Close:
         return {name: value for name, value in told.items() if value not in (None, [])}
 
 
-def read_points(given: Json, *, name: str) -> tuple[str, ...]:
-    """Read achievements or limitations, as text or native; raise InvalidArgument for anything but a list of texts."""
-    found = [] if given is None else parse(given, name=name)
-    fits = isinstance(found, list) and len(found) <= MOST_POINTS
-    if not fits or not all(isinstance(one, str) and 0 < len(one) <= LONGEST_POINT for one in found):
+def check_points(points: Sequence[str], *, name: str) -> tuple[str, ...]:
+    """Return achievements or limitations; raise InvalidArgument where these are too many, empty or too long."""
+    if len(points) > MOST_POINTS or not all(0 < len(point) <= LONGEST_POINT for point in points):
         raise InvalidArgument(
             f"{name} is no list of at most {MOST_POINTS} texts of up to {LONGEST_POINT} characters.",
             f'Send {name} as ["A", "B"].',
         )
-    return tuple(found)
-
-
-def read_metrics(given: Json, *, name: str = "metrics_json") -> dict[str, Json] | None:
-    """Read the metrics of a close, as text or native, if there are any; raise InvalidArgument for no object."""
-    return _read_object(given, name, MAX_METRICS, '{"tests": 12}')
-
-
-def read_run_output(argument: Json, *, name: str = "output_json") -> dict[str, Json] | None:
-    """Read the output of a close, as text or native, if there is any; raise InvalidArgument for no object."""
-    return _read_object(argument, name, MAX_BYTES, '{"summary": "All of it is done."}')
-
-
-def _read_object(argument: Json, name: str, max_bytes: int, example: str) -> dict[str, Json] | None:
-    value = None if argument is None else parse(argument, name=name, max_bytes=max_bytes)
-    if argument is not None and not isinstance(value, dict):
-        raise InvalidArgument(f"{name} is not an object.", f"Send {example}.")
-    return value
+    return tuple(points)
 
 
 def to_seal(units: Units, wish: Seal) -> tuple[str, ...]:
@@ -287,6 +268,6 @@ def _told(wish: Close, units: Units, left: int) -> dict[str, Json]:
     return {"run_status": wish.status.value, "units": count, "left": left, "hint": _CLOSED}
 
 
-_CLOSED: Final = "The run is over; finalize_workflow writes its audit record."
+_CLOSED: Final = "The run is over; `finalize_workflow` writes its audit record."
 _DONE: Final = "All of it has ended well."
 _LEFT: Final = "It ends by itself when the {count} that are open in it have ended well."

@@ -77,7 +77,11 @@ def found_by(unit: Unit) -> dict[str, Json]:
 
 @record(frozen=True, slots=True, kw_only=True)
 class NewUnit:
-    """A unit to be added: what stays (`unit`), its input, who may take it, and whether the caller takes it at once."""
+    """A unit to be added: what stays (`unit`), its input, who may take it, and whether the caller takes it at once.
+
+    The agents of a group take nothing: their keys may add units to the run, as those of agents that have one. A group
+    that is there gets those that it lacks.
+    """
 
     unit: Unit
     given: Json = None
@@ -86,7 +90,8 @@ class NewUnit:
 
     def identified(self) -> "NewUnit":
         """Return it with the fingerprint of its content."""
-        written = {**write_unit(self.unit), "input": self.given, "agents": list(self.agents)}
+        agents = () if self.unit.is_group else self.agents
+        written = {**write_unit(self.unit), "input": self.given, "agents": list(agents)}
         written.pop("content", None)
         return replace(self, unit=replace(self.unit, content=content_fingerprint(written)))
 

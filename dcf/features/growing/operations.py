@@ -4,7 +4,6 @@ Each operation names what it reads and the pure decision that is made on it. Thi
 Redis command.
 """
 
-import secrets
 from collections.abc import Callable, Collection
 from functools import partial
 from typing import Protocol, TypeAlias
@@ -15,7 +14,6 @@ from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.documents.refusals import run_over, unless_full
-from dcf.core.lifecycle.starting import new_id
 from dcf.core.listing.runs import agents_ever
 from dcf.errors import UnknownRun
 from dcf.features.growing import adding, closing, repairs
@@ -86,7 +84,7 @@ class Growing:
             return ReadSet(
                 states=adding.to_add(units, wish),
                 inputs=wish.claimed,
-                agents=wish.claimed,
+                agents=(*wish.claimed, *wish.joined),
                 run_receipts=(request.key,),
                 growth=True,
             )
@@ -194,9 +192,3 @@ class Decide(Protocol):
 
     def __call__(self, snapshot: Snapshot, /, *, definition: Definition) -> RunDecision:
         """Return what is decided."""
-
-
-def id_for_opening(name: str, request_id: str | None, caller: str | None) -> str:
-    """Return the id of a run to be opened: drawn, or the same each time for a request id of this caller."""
-    seed = secrets.token_hex(16) if request_id is None else f"{caller}\nopen {name}\n{request_id}"
-    return new_id(name, seed)

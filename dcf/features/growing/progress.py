@@ -23,7 +23,7 @@ from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
-_DECIDE = "retry_unit tries it again, resolve_state with skip does without it."
+_DECIDE = "`retry_unit` tries it again, `resolve_state(skip=true)` does without it."
 GROUP = "Group"
 """The kind of a group's document: nobody leases it."""
 
@@ -156,7 +156,8 @@ def _may_claim(step: Transition, name: str, claimant: Claimant) -> bool:
 
 def _lease(step: Transition, name: str, doc: StateDoc, claimant: Claimant) -> None:
     token = next_token(claimant.token, name)
-    lease = granted(doc.lease, owner=claimant.owner, token=token, ttl_s=claimant.ttl_s, now=step.now)
+    owner, ttl_s, key = claimant.owner, claimant.ttl_s, claimant.key
+    lease = granted(doc.lease, owner=owner, token=token, ttl_s=ttl_s, now=step.now, key=key)
     taken = replace(doc, status=Status.RUNNING, attempts=doc.attempts + 1, lease=lease, started_at=step.now)
     step.claimed = (*step.claimed, name)
     step.writes.states[name] = taken

@@ -90,7 +90,7 @@ def parent_ended(path: str, unit: str, parent: str, status: str) -> Problem:
         path=path,
         code="parent_ended",
         message=f"'{clip(unit)}' would be below '{clip(parent)}', which is {status}.",
-        hint="Add it without a parent, or reopen the parent first (rewind_unit).",
+        hint="Add it without a parent, or reopen the parent first (`rewind_unit`).",
     )
 
 
@@ -100,7 +100,7 @@ def too_many(path: str, what: str, most: int) -> Problem:
         path=path,
         code="too_many_units",
         message=f"There would be more than {most} {what}.",
-        hint="Open another run for the rest (open_run with parent_run), or put what belongs together into one unit.",
+        hint="Open another run for the rest (`open_run(parent_run=RUN)`), or put what belongs together into one unit.",
     )
 
 
@@ -124,7 +124,7 @@ def not_growing() -> Refusal:
     return Refusal(
         code="not_growing",
         message="The run was started with a workflow; nothing is added to it.",
-        hint="Open a run that grows with open_run.",
+        hint="Open a run that grows with `open_run`.",
     )
 
 
@@ -139,7 +139,7 @@ def unknown_unit(name: str, unit: Unit | None) -> Refusal:
     return Refusal(
         code="unknown_unit",
         message=f"'{clip(name)}' {what} in this run.",
-        hint="read_workflow_control_plane lists the units and groups of the run.",
+        hint="`read_workflow_control_plane` lists the units and groups of the run.",
     )
 
 
@@ -148,7 +148,7 @@ def children_open(name: str, left: int) -> Refusal:
     return Refusal(
         code="children_open",
         message=f"{left} of the units below '{clip(name)}' have not ended well.",
-        hint="Complete them first (retry_unit those that failed, resolve_state with skip what is not needed).",
+        hint="Complete them first (`retry_unit`), or skip what is not needed (`resolve_state(skip=true)`).",
     )
 
 
@@ -157,7 +157,7 @@ def units_open(names: Sequence[str], total: int) -> Refusal:
     return Refusal(
         code="units_open",
         message=f"{total} of its units have not ended well: {_first(names, total)}.",
-        hint="Let them end, try failed ones again (retry_unit), or skip what is not needed (resolve_state).",
+        hint="Let them end, try failed ones again (`retry_unit`), or skip some (`resolve_state(skip=true)`).",
     )
 
 
@@ -166,7 +166,7 @@ def still_open(names: Sequence[str], total: int) -> Refusal:
     return Refusal(
         code="units_open",
         message=f"A run does not succeed while units or groups of it are open: {_first(names, total)}.",
-        hint="Let units end or skip them (resolve_state), and seal groups (seal_group); or close the run as failed.",
+        hint="Let units end or skip them (`resolve_state(skip=true)`), and seal groups (`seal_group`).",
     )
 
 

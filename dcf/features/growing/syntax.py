@@ -21,7 +21,7 @@ MAX_INPUT: Final = 256 * 1024
 _FIELDS: Final = frozenset(
     {"name", "kind", "group", "parent", "depends_on", "title", "input", "agents", "areas", "claim", *BRIEF_FIELDS}
 )
-_OF_GROUPS: Final = frozenset({"name", "kind", "group", "depends_on", "title"})
+_OF_GROUPS: Final = frozenset({"name", "kind", "group", "depends_on", "title", "agents"})
 _KINDS: Final = ("unit", "group")
 
 

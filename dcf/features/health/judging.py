@@ -20,6 +20,8 @@ _LATE_S: Final = 10.0
 
 _SWEEP_AGE_S: Final = 3 * 3600
 
+_CLOCK: Final = "Start `dcf serve` or `dcf store pulse`, or look at its log."
+
 
 def unreachable(trouble: Trouble) -> tuple[HealthFinding, ...]:
     """Return the findings on a Redis that does not answer."""
@@ -47,14 +49,14 @@ def _clock(found: ClockFacts, now: int, interval_s: float) -> Iterator[HealthFin
         yield HealthFinding(Topic.CLOCK, Level.OK, f"{last}; {runs} under way.")
     elif found.running:
         sentence = f"{last}, and {runs} under way: no Wait, retry, timeout or reminder happens."
-        yield HealthFinding(Topic.CLOCK, Level.FAILING, sentence, "Start dcf serve or dcf pulse, or look at its log.")
+        yield HealthFinding(Topic.CLOCK, Level.FAILING, sentence, _CLOCK)
     else:
         yield HealthFinding(Topic.CLOCK, Level.OK, f"{last}; no run is under way, so that none is needed.")
     if found.overdue is None or (late_s := (now - found.overdue.since) / SECOND) <= patience_s:
         return
     place = "the deadline" if found.overdue.state is None else f"state {found.overdue.state}"
     sentence = f"The clock is late: {place} of run {found.overdue.workflow_id} was due {_ago(late_s)}."
-    remedy = "Look at the log of the clock (dcf serve, dcf pulse); run another dcf pulse if it has too much to do."
+    remedy = "Look at the log of the clock (`dcf serve`, `dcf store pulse`); run another if it has too much to do."
     yield HealthFinding(Topic.CLOCK, Level.WARNING, sentence, remedy)
 
 
@@ -77,7 +79,7 @@ def _agents(vitals: Vitals) -> HealthFinding:
     sentence = "No agent was seen in the last ten minutes"
     if not vitals.clock.running:
         return HealthFinding(Topic.AGENTS, Level.OK, f"{sentence}; no run is under way.")
-    remedy = "Start the workers of these runs; dcf show RUN tells what a run waits for."
+    remedy = "Start the workers of these runs; `explain_run` says what a run waits for."
     return HealthFinding(Topic.AGENTS, Level.WARNING, f"{sentence}, and {_runs(vitals.clock)} under way.", remedy)
 
 
@@ -113,7 +115,7 @@ def _webhooks(found: WebhookFacts) -> HealthFinding:
         Topic.PLATFORM,
         Level.WARNING,
         f"{there}; {first.agent_id}{more} did not answer, the first {first.failures} times in a row: {first.error}",
-        "dcf agents list shows them; what is owed is delivered when they answer.",
+        "dcf agents ls shows them; what is owed is delivered when they answer.",
     )
 
 
@@ -128,14 +130,14 @@ def _schedules(found: ScheduleFacts, now: int, interval_s: float) -> HealthFindi
     late_s = 0.0 if found.overdue is None else (now - found.overdue) / SECOND
     if late_s > max(_LATE_S, 3 * interval_s):
         sentence = f"{there}, and one was due {_ago(late_s)}: no clock starts its runs."
-        remedy = "Start dcf serve or dcf pulse, or look at its log."
+        remedy = _CLOCK
         return HealthFinding(Topic.SCHEDULES, Level.FAILING, sentence, remedy)
     if not found.troubled:
         well = f"{there}; each could start its latest run." if found.count else "There are no schedules."
         return HealthFinding(Topic.SCHEDULES, Level.OK, well)
     names = ", ".join(found.names) + (", and more" if found.troubled > len(found.names) else "")
     sentence = f"{there}; {found.troubled} stopped or could not start the latest run: {names}."
-    return HealthFinding(Topic.SCHEDULES, Level.WARNING, sentence, "dcf schedule show NAME tells why.")
+    return HealthFinding(Topic.SCHEDULES, Level.WARNING, sentence, "`list_schedules(name=NAME)` tells why.")
 
 
 def _lists(found: SweepResult | None, now: int) -> HealthFinding:
@@ -152,13 +154,13 @@ def _lists(found: SweepResult | None, now: int) -> HealthFinding:
         sentence = f"{when}: they name every run, agent and API key, and nothing else."
         if age_s <= _SWEEP_AGE_S:
             return HealthFinding(Topic.LISTS, Level.OK, sentence)
-        remedy = "Run dcf doctor, which checks them; a clock (dcf serve, dcf pulse) does it once an hour."
+        remedy = "Run `dcf doctor`, which checks them; a clock (`dcf serve`, `dcf store pulse`) does it once an hour."
         return HealthFinding(Topic.LISTS, Level.WARNING, sentence, remedy)
     what = f"missing on lists: {_counted(found.missing)}; on lists, but not there: {_counted(found.dangling)}"
     if found.repaired:
         return HealthFinding(Topic.LISTS, Level.OK, f"{when}, and this was mended: {what}.")
     return HealthFinding(
-        Topic.LISTS, Level.WARNING, f"{when} and are wrong: {what}.", "dcf doctor --repair mends them."
+        Topic.LISTS, Level.WARNING, f"{when} and are wrong: {what}.", "`dcf doctor --repair` mends them."
     )
 
 

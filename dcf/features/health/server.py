@@ -104,7 +104,7 @@ def _memory(memory: MemoryUse | None) -> Iterator[HealthFinding]:
         yield HealthFinding(Topic.MEMORY, Level.OK, sentence)
         return
     remedy = (
-        "Delete runs that are over (dcf prune --older-than 7d), cancel others (dcf cancel RUN), or raise maxmemory."
+        "Delete runs that are over (`dcf runs prune --older-than 7d`), cancel some (`cancel_run`), or raise maxmemory."
     )
     sentence = f"{sentence} Full, it rejects every write but those that free memory: cancel, finalize, delete, prune."
     yield HealthFinding(Topic.MEMORY, Level.WARNING, sentence, remedy)

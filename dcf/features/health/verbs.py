@@ -1,44 +1,33 @@
-"""The tool that tells operators how dcf is. It only shows what `runs.health` found."""
+"""The verb that tells operators how dcf is. It only shows what the health report has; `dcf doctor` prints the same."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from pydantic import Field
+from dcf.features.health.records import ReadHealth
+from dcf.verbs.derived_tools import add_tools
+from dcf.verbs.description.verb import Answered, verb
 
-from dcf.application.application import Application
-from dcf.core.access.model import Scope
-from dcf.verbs.registry import Answer, Arguments, tool
+if TYPE_CHECKING:
+    from dcf.application.application import Application
 
 
-class ReadHealth(Arguments):
+@verb(
+    toolset="operations",
+    scope="operate",
+    lists=("operator",),
+    effect="reads",
+    says=lambda answer: f"The worst level is {answer['level']}.",
+    in_refusals={"checks": [], "facts": {}},
+    command_by_hand="doctor",
+)
+def read_health(on: "Application") -> Answered[ReadHealth]:
     """Read how dcf is, when runs do not move or calls fail: the report of `dcf doctor`.
 
     Each check has a level (ok, warning, failing), a sentence and a remedy: whether Redis takes writes (a small key
     is written), memory, durability, replicas, clock, agents seen, the agent platform, lists of runs.
     """
+    facts = on.health.report().as_json()
+    own = {name: facts.pop(name) for name in ("ok", "level", "failing", "warnings", "checks")}
+    return Answered(ReadHealth, {**own, "facts": facts})
 
 
-class HealthRead(Answer):
-    """The checks, and the facts behind them. `level` is the worst; `ok` is false if calls of tools fail now."""
-
-    ok: bool | None = None
-    level: str | None = None
-    failing: int | None = None
-    warnings: int | None = None
-    checks: list[dict[str, Any]] = Field(default_factory=list)
-    facts: dict[str, Any] = Field(default_factory=dict)
-
-
-@tool(
-    toolset="operations",
-    scope=Scope.OPERATE,
-    profiles=("operator",),
-    arguments=ReadHealth,
-    answer=HealthRead,
-    read_only=True,
-)
-def read_health(app: Application, args: ReadHealth) -> HealthRead:  # noqa: ARG001 - it has none
-    """Read the health report."""
-    report = app.health.report()
-    found = report.as_json()
-    own = {name: found.pop(name) for name in ("ok", "level", "failing", "warnings", "checks")}
-    return HealthRead(status=f"The worst level is {report.level.value}.", facts=found, **own)
+add_tools(__name__)

@@ -42,7 +42,7 @@ def too_many_blockers() -> Refusal:
     return Refusal(
         code="too_many",
         message=f"{MOST_BLOCKERS} issues block the run already.",
-        hint="Add the issue with blocks=false, or wait until others are resolved (resolve_issue).",
+        hint="Add the issue with blocks=false, or wait until others are resolved (`resolve_issue`).",
     )
 
 
@@ -51,7 +51,7 @@ def unknown_issue(issue: str) -> Refusal:
     return Refusal(
         code="unknown_issue",
         message=f"The journal of the run has no issue '{escaped(issue)}'.",
-        hint="read_journal with open=true lists the issues that are open.",
+        hint="`read_journal(open=true)` lists the issues that are open.",
     )
 
 
@@ -74,5 +74,5 @@ def not_yours(entry: JournalEntry) -> Refusal:
     return Refusal(
         code="not_yours",
         message=f"Issue '{entry.entry_id}' {whose}: a person, the planner of the run or an operator resolves it.",
-        hint="Wait for the workflow event, or tell them what helps: leave_note, ask_question.",
+        hint="Wait for the workflow event, or tell them what helps: `leave_note`, `ask_question`.",
     )

@@ -1,189 +1,191 @@
-"""Tools of the journal of a run: add an entry, read it, resolve an issue. They parse arguments, call, and show."""
+"""The verbs of a run's journal: add an entry, read it, resolve an issue. They call and describe."""
 
 import secrets
 import time
-from typing import Any, Final, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Final
 
-from pydantic import Field
-
-from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.access.provenance import marked
-from dcf.core.documents.operations import LONGEST_REASON
-from dcf.errors import Forbidden, InvalidArgument
+from dcf.errors import Forbidden
 from dcf.features.journal.model import LONGEST_ENTRY_TEXT, LONGEST_HOW, LONGEST_KEY, EntryKind
 from dcf.features.journal.query import LONGEST_PAGE, JournalPage, JournalQuery, check_cursor, kind_of
+from dcf.features.journal.records import AddedEntry, EntryKindName, ReadJournal, ResolvedIssue
 from dcf.features.journal.writing import AddEntry, ResolveIssue, shown_added
-from dcf.values.json_text import Json, parse
+from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 from dcf.values.spans import check_time
 from dcf.verbs.answers.paging import Room
 from dcf.verbs.callers import bound_to, current_caller, scope_hint
-from dcf.verbs.registry import STATE_PATTERN, AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
-from dcf.verbs.run_requests import RequestId
-from dcf.verbs.unlisted import UNLISTED
+from dcf.verbs.derived_tools import add_tools
+from dcf.verbs.description.verb import Answered, Argument, Command, PageAction, RefusedWith, verb
+from dcf.verbs.description.words import ID, STATE, AgentId, Reason, RequestId, RunId
 
-Kind = Literal["log", "decision", "milestone", "issue", "note", "handoff"]
+if TYPE_CHECKING:
+    from dcf.application.application import Application
+
 _RESOLVERS: Final = frozenset({Scope.WORK, Scope.PLAN, Scope.ANSWER, Scope.OPERATE})
 
 
-class AddJournalEntry(Arguments):
+def _added(answer: Mapping[str, Json]) -> str:
+    stopped = f" The run is blocked by {len(answer['blocked_by'])} issue(s)." if answer["blocked_by"] else ""
+    return f"The {answer['kind']} is in the journal.{stopped}"
+
+
+@verb(
+    toolset="journal",
+    scope="work",
+    lists=("member",),
+    says=_added,
+    codes=("unknown_run", "unknown_state", "run_over", "no_part", "conflict", "too_many"),
+    command=Command(
+        name="journal add",
+        example='dcf journal add order-42 issue "Which currency?" --blocks --as alice',
+        show="dcf.cli.features.journal:show_added",
+    ),
+    in_refusals={"blocked_by": []},
+)
+def add_journal_entry(
+    on: "Application",
+    workflow_id: RunId,
+    kind: Annotated[
+        EntryKindName,
+        Argument(means="What it is.", example="note", spelling="log, decision, milestone, issue, note or handoff."),
+    ],
+    text: Annotated[
+        str, Argument(means="What to write.", plain=True, example="Prices in EUR.", max_length=LONGEST_ENTRY_TEXT)
+    ],
+    *,
+    agent_id: Annotated[
+        str,
+        Argument(
+            means="Your agent id.",
+            example="pricing-1",
+            pattern=ID,
+            form="person",
+            option="--as",
+            spelling="Who writes; your user name on this machine if left out.",
+        ),
+    ],
+    details: Annotated[
+        Mapping[str, Json] | None,
+        Argument(
+            means="decision: question, options [], chosen, reasoning; milestone: progress 0-100; issue: type; "
+            "handoff: next_steps [].",
+            spelling="The fields of its kind: JSON, a file, or -.",
+            form="object",
+            tool="details_json",
+        ),
+    ] = None,
+    state: Annotated[
+        str | None, Argument(means="The state it is about.", plain=True, pattern=STATE, min_length=1, max_length=400)
+    ] = None,
+    blocks: Annotated[bool, Argument(means="An issue: stop the run until it is resolved.")] = False,
+    key: Annotated[
+        str | None,
+        Argument(
+            means="Your id of it: the same call again adds none.", min_length=1, max_length=LONGEST_KEY, form="request"
+        ),
+    ] = None,
+    lease_token: Annotated[
+        str | None,
+        Argument(
+            means="A milestone: of the lease to renew, if agent_id does not hold it.",
+            spelling="A milestone: of the lease to renew, if --as does not hold it.",
+            min_length=1,
+            max_length=200,
+            listed=False,
+        ),
+    ] = None,
+) -> Answered[AddedEntry] | Refusal:
     """Write into the run's journal what must not get lost: decisions, how far you are, what is wrong.
 
     A milestone renews your lease.
     """
-
-    workflow_id: WorkflowId
-    agent_id: AgentId
-    kind: Kind = Field(description="What it is.", examples=["note"])
-    text: str = Field(max_length=LONGEST_ENTRY_TEXT, description="What to write.", examples=["Prices in EUR."])
-    details_json: JsonObject | None = Field(
-        default=None,
-        description="decision: question, options [], chosen, reasoning; milestone: progress 0-100; issue: type; "
-        "handoff: next_steps [].",
-    )
-    state: str | None = Field(
-        default=None, pattern=STATE_PATTERN, min_length=1, max_length=400, description="The state it is about."
-    )
-    blocks: bool = Field(default=False, description="An issue: stop the run until it is resolved.")
-    key: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=LONGEST_KEY,
-        description="Your id of it: the same call again adds none.",
-    )
-    lease_token: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=200,
-        description="A milestone: of the lease to renew, if agent_id does not hold it.",
-        json_schema_extra=UNLISTED,
-    )
-
-
-class JournalEntryAdded(Answer):
-    """The entry's id, and how many more the journal takes; of a milestone until when the lease is renewed."""
-
-    workflow_id: str | None = None
-    entry: str | None = None
-    kind: str | None = None
-    at: str | None = None
-    blocks: bool | None = None
-    blocked_by: list[dict[str, Any]] = Field(default_factory=list)
-    leased_until: str | None = None
-    entries_left: int | None = None
-    repeated: bool | None = None
-
-
-@tool(
-    toolset="journal",
-    scope=Scope.WORK,
-    profiles=("member",),
-    arguments=AddJournalEntry,
-    answer=JournalEntryAdded,
-)
-def add_journal_entry(app: Application, args: AddJournalEntry) -> JournalEntryAdded:
-    """Add the entry."""
     wish = AddEntry(
-        kind=EntryKind(args.kind),
-        text=args.text,
-        agent=args.agent_id,
-        key=args.key or f"auto:{secrets.token_hex(16)}",
-        state=args.state,
-        token=args.lease_token,
-        details=read_details(args.details_json),
-        blocks=args.blocks,
+        kind=EntryKind(kind),
+        text=text,
+        agent=agent_id,
+        key=key or f"auto:{secrets.token_hex(16)}",
+        state=state,
+        token=lease_token,
+        details=details or {},
+        blocks=blocks,
         is_operator=Scope.OPERATE in current_caller().scopes,
     )
-    added = app.journal.add_journal_entry(args.workflow_id, wish)
+    added = on.journal.add_journal_entry(workflow_id, wish)
     if isinstance(added, Refusal):
-        return refused(JournalEntryAdded, added, workflow_id=args.workflow_id)
-    stopped = f" The run is blocked by {len(added.blocked_by)} issue(s)." if added.blocked_by else ""
-    return JournalEntryAdded(
-        status=f"The {args.kind} is in the journal.{stopped}",
-        workflow_id=args.workflow_id,
-        blocked_by=[one.as_json() for one in added.blocked_by],
-        repeated=added.repeated,
-        **shown_added(added),
-    )
+        return added
+    blocked_by = [issue.as_json() for issue in added.blocked_by]
+    members = {"workflow_id": workflow_id, **shown_added(added), "blocked_by": blocked_by, "repeated": added.repeated}
+    return Answered(AddedEntry, members)
 
 
-def read_details(value: JsonObject | None) -> dict[str, Json]:
-    """Read the details of an entry: an object, or its JSON text."""
-    found = {} if value is None else parse(value, name="details_json")
-    if not isinstance(found, dict):
-        raise InvalidArgument("details_json is not an object.", 'Send details_json as {"progress": 50}.')
-    return found
+def _read(answer: Mapping[str, Json]) -> str:
+    of = "" if answer["matching"] is None else f" of {answer['matching']}"
+    return f"{len(answer['entries'])}{of} entries of run '{answer['workflow_id']}'."
 
 
-class ReadJournal(Arguments):
-    """Read the journal of a run, newest first. While has_more is true, call again with next_cursor."""
-
-    workflow_id: WorkflowId
-    kind: Kind | None = Field(default=None, description="Only of this kind.")
-    agent: str | None = Field(
-        default=None, min_length=1, max_length=64, description="Only by this agent.", json_schema_extra=UNLISTED
-    )
-    state: str | None = Field(
-        default=None,
-        pattern=STATE_PATTERN,
-        min_length=1,
-        max_length=400,
-        description="Only about this state.",
-        json_schema_extra=UNLISTED,
-    )
-    open: bool = Field(default=False, description="Only issues that nobody has resolved.")
-    since: str | None = Field(default=None, max_length=40, description="Written since: 2h, or ISO 8601 with zone.")
-    until: str | None = Field(default=None, max_length=40, description="Written before.", json_schema_extra=UNLISTED)
-    oldest_first: bool = Field(default=False, description="Begin with the first.", json_schema_extra=UNLISTED)
-    limit: int = Field(
-        default=50, ge=1, le=LONGEST_PAGE, description="Entries of one page.", json_schema_extra=UNLISTED
-    )
-    cursor: str | None = Field(default=None, min_length=1, max_length=100, description="next_cursor, to go on.")
-
-
-class JournalRead(Answer):
-    """A page; it may be short, even empty, and go on. `matching` counts what one filter leaves, null for several."""
-
-    workflow_id: str | None = None
-    entries: list[dict[str, Any]] = Field(default_factory=list)
-    matching: int | None = None
-    has_more: bool = False
-    next_cursor: str | None = None
-    provenance: dict[str, Any] | None = None
-
-
-@tool(
+@verb(
     toolset="journal",
-    scope=Scope.READ,
-    profiles=("member", "operator"),
-    arguments=ReadJournal,
-    answer=JournalRead,
-    read_only=True,
+    scope="read",
+    lists=("assistant", "member", "operator"),
+    effect="reads",
+    says=_read,
+    codes=("unknown_run", "unknown_state"),
+    command=Command(
+        name="journal ls",
+        example="dcf journal ls order-42 --kind decision --markdown",
+        function="dcf.cli.features.journal:show",
+    ),
+    pages="entries",
+    in_refusals={"entries": [], "has_more": False},
+    about_others=True,
 )
-def read_journal(app: Application, args: ReadJournal) -> JournalRead:
-    """Read a page of the journal."""
+def read_journal(
+    on: "Application",
+    workflow_id: RunId,
+    *,
+    kind: Annotated[EntryKindName | None, Argument(means="Only of this kind.", plain=True)] = None,
+    agent: Annotated[
+        str | None,
+        Argument(means="Only by this agent.", min_length=1, max_length=64, tool="agent_id", was="agent", listed=False),
+    ] = None,
+    state: Annotated[
+        str | None,
+        Argument(means="Only about this state.", pattern=STATE, min_length=1, max_length=400, listed=False),
+    ] = None,
+    open_only: Annotated[
+        bool, Argument(means="Only issues that nobody has resolved.", tool="open", option="--open")
+    ] = False,
+    since: Annotated[
+        str | None,
+        Argument(means="Written since: 2h, or ISO 8601 with zone.", form="moment", max_length=40, listed=False),
+    ] = None,
+    until: Annotated[str | None, Argument(means="Written before.", form="moment", max_length=40, listed=False)] = None,
+    oldest_first: Annotated[bool, Argument(means="Begin with the first.", listed=False)] = False,
+    limit: Annotated[int, Argument(means="Entries of one page.", ge=1, le=LONGEST_PAGE, listed=False)] = 50,
+    cursor: Annotated[
+        str | None, Argument(means="next_cursor, to go on.", plain=True, min_length=1, max_length=100)
+    ] = None,
+) -> Answered[ReadJournal]:
+    """Read the journal of a run, newest first. While has_more is true, call again with next_cursor."""
     now = time.time_ns() // 1000
     query = JournalQuery(
-        limit=args.limit,
-        kind=kind_of(args.kind),
-        agent=args.agent,
-        state=args.state,
-        open=args.open,
-        since=check_time("since", args.since, now),
-        until=check_time("until", args.until, now),
-        oldest_first=args.oldest_first,
-        cursor=check_cursor(args.cursor),
+        limit=limit,
+        kind=kind_of(kind),
+        agent=agent,
+        state=state,
+        open=open_only,
+        since=check_time("since", since, now),
+        until=check_time("until", until, now),
+        oldest_first=oldest_first,
+        cursor=check_cursor(cursor),
     )
-    page = fitting(app.journal.read_journal(args.workflow_id, query), app.settings.max_result_bytes)
-    of = "" if page.matching is None else f" of {page.matching}"
-    return JournalRead(
-        status=f"{len(page.entries)}{of} entries of run '{args.workflow_id}'.",
-        workflow_id=args.workflow_id,
-        provenance=marked("the agents of this run"),
-        **page.as_json(),
-    )
+    page = fitting(on.journal.read_journal(workflow_id, query), on.settings.max_result_bytes)
+    provenance = marked("the agents of this run")
+    return Answered(ReadJournal, {"workflow_id": workflow_id, **page.as_json(), "provenance": provenance})
 
 
 def fitting(page: JournalPage, max_bytes: int) -> JournalPage:
@@ -195,67 +197,86 @@ def fitting(page: JournalPage, max_bytes: int) -> JournalPage:
     return page
 
 
-class ResolveIssueArguments(Arguments):
-    """Resolve an issue of the journal, as a person, planner or operator; of one that does not block, also as author."""
-
-    workflow_id: WorkflowId
-    issue: str = Field(min_length=1, max_length=64, description="The entry's id.", examples=["j0123456789abcdef"])
-    how: str = Field(max_length=LONGEST_HOW, description="What was done or decided.", examples=["It is EUR."])
-    agent_id: AgentId | None = Field(default=None, description="Who resolves it.")
-    reason: str | None = Field(
-        default=None, max_length=LONGEST_REASON, description="Why, for the run's history.", json_schema_extra=UNLISTED
-    )
-    request_id: RequestId = None
+def _resolved(answer: Mapping[str, Json]) -> str:
+    left = len(answer["blocked_by"])
+    blocked = f"{left} more block the run" if left else "no issue blocks the run"
+    return f"Issue '{answer['issue']}' is resolved; {blocked}."
 
 
-class IssueResolved(Answer):
-    """Who resolved it, what still blocks the run, and how many states' agents are told that they can go on."""
-
-    workflow_id: str | None = None
-    issue: str | None = None
-    resolved_by: str | None = None
-    run_status: str | None = None
-    blocked_by: list[dict[str, Any]] = Field(default_factory=list)
-    announced: int | None = None
-    repeated: bool | None = None
-
-
-@tool(
+@verb(
     toolset="journal",
-    scope=Scope.READ,
-    profiles=("member", "operator"),
-    arguments=ResolveIssueArguments,
-    answer=IssueResolved,
+    scope="read",
+    lists=("planner", "member", "operator"),
+    says=_resolved,
+    codes=("unknown_run", "unknown_issue", "not_yours", "already_resolved"),
+    command=Command(
+        name="journal resolve",
+        example='dcf journal resolve order-42 j0123456789abcdef --how "It is EUR." --as alice',
+        show="dcf.cli.features.journal:show_resolved",
+    ),
+    page=PageAction(
+        title="Resolve the issue",
+        effect="The issue is closed; a run that it has stopped goes on.",
+        form=("agent_id", "reason"),
+        scopes=("work", "plan", "answer", "operate"),
+    ),
+    in_refusals={"blocked_by": []},
 )
-def resolve_issue(app: Application, args: ResolveIssueArguments) -> IssueResolved:
-    """Resolve the issue, as a person (scope answer), the planner (plan), an operator, or its author (work)."""
+def resolve_issue(
+    on: "Application",
+    workflow_id: RunId,
+    issue: Annotated[
+        str,
+        Argument(
+            means="The entry's id.",
+            spelling="Its id, as `dcf journal ls RUN --open` shows it.",
+            example="j0123456789abcdef",
+            min_length=1,
+            max_length=64,
+        ),
+    ],
+    how: Annotated[
+        str,
+        Argument(
+            means="What was done or decided.",
+            example="It is EUR.",
+            max_length=LONGEST_HOW,
+            option="--how",
+            label="What was done or decided",
+        ),
+    ],
+    *,
+    agent_id: Annotated[
+        AgentId,
+        Argument(
+            means="Who resolves it.",
+            spelling="Who resolves it; your user name on this machine if left out.",
+            form="person",
+            label="Who you are (agent id)",
+        ),
+    ] = None,
+    reason: Annotated[Reason, Argument(means="", listed=False)] = None,
+    request_id: RequestId = None,
+) -> Answered[ResolvedIssue] | RefusedWith:
+    """Resolve an issue of the journal, as a person, planner or operator; of one that does not block, also as author."""
     caller = current_caller()
     if not caller.scopes & _RESOLVERS:
         raise Forbidden("resolve_issue needs the scope 'answer', 'plan' or 'work'.", scope_hint(Scope.ANSWER))
-    wish = ResolveIssue(
-        issue=args.issue,
-        how=args.how,
-        by=args.agent_id or caller.agent_id or caller.name,
-        may_any=_is_in_charge(app, args.workflow_id),
-    )
-    answer = app.journal.resolve_issue(args.workflow_id, wish, reason=args.reason, request_id=args.request_id)
+    by = agent_id or caller.agent_id or caller.name
+    wish = ResolveIssue(issue=issue, how=how, by=by, may_any=_is_in_charge(on, workflow_id))
+    answer = on.journal.resolve_issue(workflow_id, wish, reason=reason, request_id=request_id)
     if isinstance(answer, Refusal):
-        return refused(IssueResolved, answer, workflow_id=args.workflow_id, issue=args.issue)
-    told = dict(answer.answer)
-    left = len(told["blocked_by"])
-    blocked = f"{left} more block the run" if left else "no issue blocks the run"
-    return IssueResolved(
-        status=f"Issue '{args.issue}' is resolved; {blocked}.",
-        workflow_id=args.workflow_id,
-        repeated=answer.repeated,
-        **told,
-    )
+        return RefusedWith(answer, {"issue": issue})
+    return Answered(ResolvedIssue, {"workflow_id": workflow_id, **answer.answer, "repeated": answer.repeated})
 
 
-def _is_in_charge(app: Application, workflow_id: str) -> bool:
+def _is_in_charge(on: "Application", workflow_id: str) -> bool:
     """Return True if the caller may resolve any issue of the run: a person, its planner, or an operator."""
     caller, agent_id = current_caller(), bound_to()
     if caller.scopes & {Scope.OPERATE, Scope.ANSWER}:
         return True
-    plans = agent_id is None or app.runs.read(workflow_id).planner_agent_id == agent_id
+    plans = agent_id is None or on.runs.read(workflow_id).planner_agent_id == agent_id
     return Scope.PLAN in caller.scopes and plans
+
+
+add_tools(__name__)

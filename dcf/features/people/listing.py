@@ -6,6 +6,7 @@ the states that they name, and `HumanTaskQuery.wants` leaves out what is not wan
 
 import re
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Final
 
 from dcf.core.documents.model import StateDoc
@@ -21,6 +22,33 @@ from dcf.values.records import record
 
 LONGEST_PAGE: Final = 1000
 _CURSOR: Final = re.compile(r"([0-9]{1,16}):([A-Za-z0-9][A-Za-z0-9_.-]{0,63}/[^\x00-\x1f\x7f]{1,1200})\Z")
+
+
+class Source(StrEnum):
+    """The lists, in their order."""
+
+    TASKS = "tasks"
+    VERDICTS = "verdicts"
+    ISSUES = "issues"
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class InboxPlace:
+    """Where a page goes on: in which list, and after which of its entries; None: at its beginning."""
+
+    source: Source
+    after: str | None = None
+
+    def __str__(self) -> str:
+        return str(self.after) if self.source is Source.TASKS else f"{self.source}!{self.after or ''}"
+
+
+def read_inbox_place(cursor: str | None) -> InboxPlace:
+    """Read the cursor of an earlier answer; what is wrong with it is told where its list reads it."""
+    source, sign, after = (cursor or "").partition("!")
+    if sign and source in (Source.VERDICTS, Source.ISSUES):
+        return InboxPlace(source=Source(source), after=after or None)
+    return InboxPlace(source=Source.TASKS, after=cursor)
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -122,7 +150,7 @@ class HumanTaskRow:
     def as_json(self, *, whole: bool = True) -> dict[str, Json]:
         """Return it as JSON; without what may be long unless it is asked for `whole`."""
         if self.gate is not None:
-            return _of_gate(self.workflow_id, self.state, self.doc, self.gate)
+            return gate_row(self.workflow_id, self.state, self.doc, self.gate)
         if self.question is not None:
             return _asked_by_holder(self.workflow_id, self.question)
         asked, task = self.doc.asked, self.task
@@ -159,7 +187,7 @@ def _asked_by_holder(workflow_id: str, question: Question) -> dict[str, Json]:
     return {name: value for name, value in shown.items() if value is not None}
 
 
-def _of_gate(workflow_id: str, state: str, doc: StateDoc, gate: OpenGate) -> dict[str, Json]:
+def gate_row(workflow_id: str, state: str, doc: StateDoc, gate: OpenGate) -> dict[str, Json]:
     """Return a gate as JSON, under the names that a human task has; what is empty is left out."""
     shown: dict[str, Json] = {
         "workflow_id": workflow_id,
@@ -169,7 +197,7 @@ def _of_gate(workflow_id: str, state: str, doc: StateDoc, gate: OpenGate) -> dic
         "gate": gate.name,
         "content_sha256": None if doc.gated is None else doc.gated.sha256,
         "asked_by": doc.lease.owner_agent_id,
-        "to": [*gate.people.people, *({"group": name} for name in gate.people.groups)],
+        "to": [*gate.to, *gate.people.people, *({"group": name} for name in gate.people.groups)],
         "since": to_text(gate.since),
         "deadline": None if gate.due is None else to_text(gate.due),
         "choices": ["pass", "fail"],

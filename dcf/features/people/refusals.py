@@ -35,7 +35,7 @@ def not_asked(state: str, asked: Asking, person: str, groups: Iterable[str]) -> 
     return Refusal(
         code="not_asked",
         message=f"State '{state}' waits for {whom(asked)}, not for '{person}'{f' of {of}' if of else ''}.",
-        hint="Answer as one of these, or for one of these groups; an operator can end the state with resolve_state.",
+        hint="Answer as one of these, or for one of these groups; an operator can end the state with `resolve_state`.",
     )
 
 
@@ -86,13 +86,13 @@ def is_no_human_task(state: str, doc: StateDoc) -> StateRefusal:
         return StateRefusal(
             code="not_waiting",
             message=f"State '{state}' waits for an answer of {question.whom} to question {question.question_id}.",
-            hint=f"Answer it with answer_question (or `dcf reply`): question_id {question.question_id}.",
+            hint=f"`answer_question(question_id={question.question_id})` answers it.",
             doc=doc,
         )
     return StateRefusal(
         code="not_waiting",
         message=f"State '{state}' is {doc.status.value} and waits for no person.",
-        hint="list_human_tasks (or `dcf inbox`) shows what waits.",
+        hint="`list_human_tasks` shows what waits.",
         doc=doc,
     )
 
@@ -121,7 +121,7 @@ def needs_answer(state: str) -> Refusal:
     return Refusal(
         code="invalid_answer",
         message=f"State '{state}' asks for an answer beside the choice.",
-        hint="list_human_tasks (or `dcf inbox RUN STATE`) shows its schema; send answer_json (or --answer).",
+        hint="`list_human_tasks` shows its schema; send `answer_json`.",
     )
 
 
@@ -130,5 +130,5 @@ def does_not_fit(state: str, flaw: str) -> Refusal:
     return Refusal(
         code="invalid_answer",
         message=f"The answer does not match the schema of '{state}': {escaped(flaw, 300)}.",
-        hint="Correct the answer; list_human_tasks (or `dcf inbox RUN STATE`) shows the schema.",
+        hint="Correct the answer; `list_human_tasks` shows the schema.",
     )

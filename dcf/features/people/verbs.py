@@ -1,180 +1,271 @@
-"""Tools with which people are asked and answer: the list of open human tasks, and an answer to one."""
+"""The verbs with which people are asked and answer: the list of what waits for them, and an answer to a task."""
 
+from collections.abc import Mapping
 from itertools import takewhile
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-from pydantic import Field
-
-from dcf.application.application import Application
-from dcf.core.access.model import Scope
 from dcf.core.documents.operations import LONGEST_REQUEST_ID
 from dcf.errors import InvalidArgument
 from dcf.features.people.answering import LONGEST_COMMENT, Answerer, HumanAnswer
-from dcf.features.people.listing import HumanTaskQuery, read_place
-from dcf.values.json_text import Json, parse
+from dcf.features.people.listing import HumanTaskQuery, read_inbox_place
+from dcf.features.people.records import AnsweredTask, ListedTasks
+from dcf.values.json_paths import MISSING
+from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
-from dcf.verbs.answers.paging import Limit, Room
+from dcf.verbs.answers.paging import Room
 from dcf.verbs.callers import current_caller, groups_of_answerer
-from dcf.verbs.registry import ID_PATTERN, AgentId, Answer, Arguments, ProjectId, StateName, WorkflowId, refused, tool
-from dcf.verbs.unlisted import UNLISTED
+from dcf.verbs.derived_tools import add_tools
+from dcf.verbs.description.verb import Answered, Argument, Command, PageAction, verb
+from dcf.verbs.description.words import (
+    ID,
+    Cursor,
+    GroupName,
+    JsonValue,
+    Limit,
+    Person,
+    ProjectId,
+    RunId,
+    StateName,
+)
 
-_CHOOSE: Final = "Ask them, and pass what they say as choice; list_human_tasks with the state shows the choices."
+if TYPE_CHECKING:
+    from dcf.application.application import Application
 
-Group = Annotated[str | None, Field(pattern=ID_PATTERN, description="A group of people.")]
+_CHOOSE: Final = "Ask them, and pass what they say as choice; `list_human_tasks` shows the choices."
+_READ: Final = "dcf.cli.features.people:shown_before"
+_SHOWN: Final = "dcf.cli.features.people:show_answer"
 
 
-class ListHumanTasks(Arguments):
-    """Find tasks that wait for people, oldest first: those that a person or a group may answer, or those of a run.
+def _waiting(answer: Mapping[str, Json]) -> str:
+    number = len(answer["tasks"])
+    return "1 thing waits for people." if number == 1 else f"{number} things wait for people."
 
-    Give workflow_id and state to see a task's details. A page may be short, even empty, and go on: call again with
+
+@verb(
+    toolset="people",
+    scope="read",
+    lists=("planner", "operator", "person"),
+    effect="reads",
+    says=_waiting,
+    codes=("unknown_run", "unknown_state"),
+    command=Command(
+        name="inbox",
+        summary="""List what waits for people: tasks, questions, verdicts, blocking issues; with RUN what waits in it,
+        with STATE one task and how to answer it.
+
+        A page may be short, even empty, and go on: --cursor with the next_cursor of the answer before.
+        """,
+        example="dcf inbox --for alice --group finance",
+        show="dcf.cli.features.people:show_inbox",
+    ),
+    pages="tasks",
+    in_refusals={"tasks": []},
+    about_others=True,
+)
+def list_human_tasks(
+    on: "Application",
+    workflow_id: Annotated[RunId | None, Argument(means="Only those of this run.")] = None,
+    state: Annotated[
+        StateName | None,
+        Argument(means="Only this state of the run, whole.", spelling="Only this state of the run, whole."),
+    ] = None,
+    *,
+    person: Annotated[
+        str | None,
+        Argument(
+            means="Only those that this person may answer; your own id for yours.",
+            tool="agent_id",
+            was="person",
+            pattern=ID,
+            option="--for",
+            spelling="Only what this person may answer.",
+        ),
+    ] = None,
+    group: Annotated[
+        GroupName, Argument(means="A group of people.", spelling="Only what this group may answer.", plain=True)
+    ] = None,
+    project: Annotated[ProjectId | None, Argument(means="Only those of the project's runs.", listed=False)] = None,
+    details: Annotated[
+        bool, Argument(means="Each with its details, which may be long, as with state.", listed=False)
+    ] = False,
+    limit: Annotated[Limit, Argument(means="Items of one page; fewer come if they are large.", plain=True)] = 20,
+    cursor: Annotated[
+        Cursor, Argument(means="To go on: next_cursor of the answer before.", plain=True, min_length=1, max_length=1300)
+    ] = None,
+) -> Answered[ListedTasks]:
+    """Find what waits for people, of a run or of a person: tasks, questions, verdicts, issues that block runs.
+
+    Give `workflow_id` and `state` to see a task's details. A page may be short, even empty, and go on: call again with
     next_cursor until it is null.
     """
-
-    person: str | None = Field(
-        default=None, pattern=ID_PATTERN, description="Only those that this person may answer; your own id for yours."
-    )
-    group: Group = None
-    workflow_id: WorkflowId | None = Field(default=None, description="Only those of this run.")
-    state: StateName | None = Field(default=None, description="Only this state of the run, whole.")
-    project: ProjectId | None = Field(
-        default=None, description="Only those of the project's runs.", json_schema_extra=UNLISTED
-    )
-    limit: Limit = 20
-    cursor: str | None = Field(
-        default=None, min_length=1, max_length=1300, description="To go on: next_cursor of the answer before."
-    )
-
-
-class HumanTasksListed(Answer):
-    """Open tasks; `epoch` names the visit of the state, for answer_human_task."""
-
-    tasks: list[dict[str, Any]] = Field(default_factory=list)
-    next_cursor: str | None = None
-
-
-@tool(
-    toolset="people",
-    scope=Scope.READ,
-    profiles=("planner", "operator", "person"),
-    arguments=ListHumanTasks,
-    answer=HumanTasksListed,
-    read_only=True,
-)
-def list_human_tasks(app: Application, args: ListHumanTasks) -> HumanTasksListed:
-    """List open human tasks."""
-    if args.state is not None and args.workflow_id is None:
-        raise InvalidArgument("A state is looked for in a run.", "Give workflow_id as well.")
+    if state is not None and workflow_id is None:
+        raise InvalidArgument("A state is looked for in a run.", "Give `workflow_id` as well.")
     caller = current_caller()
-    own = caller.groups if args.person is not None and args.person == caller.agent_id else frozenset[str]()
-    state = None if args.state is None else app.control_plane.place(args.workflow_id or "", args.state).path
+    own = caller.groups if person is not None and person == caller.agent_id else frozenset[str]()
+    path = None if state is None else on.control_plane.place(workflow_id or "", state).path
     query = HumanTaskQuery(
-        limit=args.limit,
-        person=args.person,
-        groups=tuple(sorted(own | ({args.group} if args.group else set()))),
-        run=args.workflow_id,
-        state=state,
-        project=args.project,
-        place=read_place(args.cursor),
+        limit=limit,
+        person=person,
+        groups=tuple(sorted(own | ({group} if group else set()))),
+        run=workflow_id,
+        state=path,
+        project=project,
     )
-    page = app.people.list_human_tasks(query)
-    room, found = Room(app.settings.max_result_bytes), [row.as_json(whole=state is not None) for row in page.rows]
-    shown = list(takewhile(room.takes, found))
-    ends_at = page.next_place if len(shown) == len(found) else page.rows[len(shown) - 1].place
-    return HumanTasksListed(
-        status="1 task waits for people." if len(shown) == 1 else f"{len(shown)} tasks wait for people.",
-        tasks=shown,
-        next_cursor=None if ends_at is None else str(ends_at),
+    page = on.people_inbox.page(query, read_inbox_place(cursor), whole=details or path is not None)
+    room, rows = Room(on.settings.max_result_bytes), [row for row, _ in page.rows]
+    tasks = list(takewhile(room.takes, rows))
+    ends_at = page.next_place if len(tasks) == len(rows) else page.rows[len(tasks) - 1][1]
+    return Answered(ListedTasks, {"tasks": tasks, "next_cursor": None if ends_at is None else str(ends_at)})
+
+
+def _answered(answer: Mapping[str, Json]) -> str:
+    return (
+        f"'{answer['answered_by']}' answered '{answer['state']}' of run '{answer['workflow_id']}': {answer['choice']}."
     )
 
 
-class AnswerHumanTask(Arguments):
+@verb(
+    toolset="people",
+    scope="answer",
+    lists=("operator", "person"),
+    effect="destroys",
+    says=_answered,
+    codes=(
+        "unknown_run",
+        "unknown_state",
+        "not_asked",
+        "excluded",
+        "already_answered",
+        "invalid_answer",
+        "conflict",
+        "not_waiting",
+        "output_invalid",
+    ),
+    command=Command(
+        name="approve",
+        summary="""Answer a task of a run with approve. The first answer counts; who answered stands in the run's
+        history.
+
+        The answer is about the task that you read: name its visit with --epoch. Without it the command shows the task
+        on a terminal, and asks. If the state was entered again by then, the answer is refused (conflict).
+        """,
+        example='dcf approve order-42 Approve --as alice --comment "the total is right"',
+        show=_SHOWN,
+        before=_READ,
+        fixed={"choice": "approve"},
+    ),
+    also=(
+        Command(
+            name="tasks reject",
+            summary="Answer a task of a run with reject, and say why with --comment.",
+            show=_SHOWN,
+            before=_READ,
+            fixed={"choice": "reject"},
+        ),
+        Command(
+            name="tasks answer",
+            summary="Answer a task of a run with one of its choices.",
+            show=_SHOWN,
+            before=_READ,
+            positional=("choice",),
+        ),
+    ),
+    page=PageAction(
+        title="Answer the task",
+        effect="The task ends with this answer, and the run goes on.",
+        form=("epoch", "choice", "answer", "comment", "agent_id", "group"),
+        is_grave=False,
+    ),
+    in_refusals={"next_states": ()},
+)
+def answer_human_task(
+    on: "Application",
+    workflow_id: RunId,
+    state: StateName,
+    choice: Annotated[
+        str | None,
+        Argument(
+            means="One of the task's choices. Left out, the person is asked, where your client can.",
+            example="approve",
+            spelling="One of the choices that `dcf inbox RUN STATE` shows.",
+            min_length=1,
+            max_length=64,
+            label="Choice",
+        ),
+    ] = None,
+    *,
+    comment: Annotated[
+        str | None,
+        Argument(means="Why; some choices need it.", max_length=LONGEST_COMMENT, short="-m", label="Comment"),
+    ] = None,
+    answer: Annotated[
+        JsonValue,
+        Argument(
+            means="What the task's schema asks for: JSON, or JSON text.",
+            spelling="What the task's schema asks for: JSON text, a file, or -.",
+            form="json",
+            bytes_setting="max_output_bytes",
+            tool="answer_json",
+            label="Answer, as JSON",
+        ),
+    ] = MISSING,
+    agent_id: Annotated[
+        Person,
+        Argument(
+            means="The person who answers; a key that is bound to one needs it not.",
+            spelling="Who answers; your user name on this machine if left out.",
+            label="Who you are (agent id)",
+        ),
+    ] = None,
+    group: Annotated[
+        GroupName,
+        Argument(means="The group that they answer for, where the key names none.", label="Group that you answer for"),
+    ] = None,
+    epoch: Annotated[
+        int | None,
+        Argument(
+            means="Only if the state still has this epoch, as the list told.",
+            spelling="Of the visit that you read, as `dcf inbox RUN STATE` shows it; on a terminal it may be left out.",
+            ge=10**15,
+            le=2**53,
+        ),
+    ] = None,
+    request_id: Annotated[
+        str | None,
+        Argument(
+            means="An id of your own for this request: repeated with it, the call is applied once.",
+            min_length=1,
+            max_length=LONGEST_REQUEST_ID,
+            form="request",
+        ),
+    ] = None,
+) -> Answered[AnsweredTask] | Refusal:
     """Answer a task that waits for a person: with approve, reject, or another of its choices. The first answer counts.
 
     It is refused to those who are not asked, or must not answer it. Never answer for a person who did not say so.
     """
-
-    workflow_id: WorkflowId
-    state: StateName
-    choice: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=64,
-        description="One of the task's choices. Left out, the person is asked, where your client can.",
-        examples=["approve"],
-    )
-    comment: str | None = Field(default=None, max_length=LONGEST_COMMENT, description="Why; some choices need it.")
-    answer_json: Any = Field(default=None, description="What the task's schema asks for: JSON, or JSON text.")
-    agent_id: AgentId | None = Field(
-        default=None, description="The person who answers; a key that is bound to one needs it not."
-    )
-    group: Group = Field(default=None, description="The group that they answer for, where the key names none.")
-    epoch: int | None = Field(
-        default=None, ge=10**15, le=2**53, description="Only if the state still has this epoch, as the list told."
-    )
-    request_id: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=LONGEST_REQUEST_ID,
-        description="An id of your own for this request: repeated with it, the call is applied once.",
-    )
-
-
-class HumanTaskAnswered(Answer):
-    """What was answered, by whom, and how the run goes on. `repeated`: this is the first answer to the same request."""
-
-    workflow_id: str | None = None
-    state: str | None = None
-    state_status: str | None = None
-    run_status: str | None = None
-    next_states: list[str] = Field(default_factory=list)
-    choice: str | None = None
-    answered_by: str | None = None
-    repeated: bool | None = None
-    problems: list[dict[str, Any]] | None = None
-
-    only_when_set = ("problems",)
-
-
-@tool(
-    toolset="people",
-    scope=Scope.ANSWER,
-    profiles=("operator", "person"),
-    arguments=AnswerHumanTask,
-    answer=HumanTaskAnswered,
-    destructive=True,
-)
-def answer_human_task(app: Application, args: AnswerHumanTask) -> HumanTaskAnswered:
-    """Answer a human task."""
-    if args.choice is None:
+    if choice is None:
         raise InvalidArgument("Nobody chose: the person was not asked, or did not answer.", _CHOOSE)
     reply = HumanAnswer(
-        state=args.state,
-        choice=args.choice,
-        by=_answerer(args),
-        comment=args.comment,
-        answer=None if args.answer_json is None else _answer(app, args.answer_json),
-        epoch=args.epoch,
+        state=state,
+        choice=choice,
+        by=_answerer(agent_id, group),
+        comment=comment,
+        answer=None if answer is MISSING else answer,
+        epoch=epoch,
     )
-    answer = app.people.answer_human_task(args.workflow_id, reply, request_id=args.request_id)
-    if isinstance(answer, Refusal):
-        return refused(HumanTaskAnswered, answer, workflow_id=args.workflow_id, state=args.state)
-    told = dict(answer.answer)
-    return HumanTaskAnswered(
-        status=f"'{told['answered_by']}' answered '{args.state}' of run '{args.workflow_id}': {told['choice']}.",
-        workflow_id=args.workflow_id,
-        repeated=answer.repeated,
-        **told,
-    )
+    done = on.people.answer_human_task(workflow_id, reply, request_id=request_id)
+    if isinstance(done, Refusal):
+        return done
+    members = {"workflow_id": workflow_id, "repeated": done.repeated, **done.answer}
+    return Answered(AnsweredTask, members, says=_answered({**members, "state": state}))
 
 
-def _answer(app: Application, given: Json) -> Json:
-    return parse(given, name="answer_json", max_bytes=app.settings.max_output_bytes)
-
-
-def _answerer(args: AnswerHumanTask) -> Answerer:
+def _answerer(agent_id: str | None, group: str | None) -> Answerer:
     """Return who answers. A key bound to a person stands for that person and the groups that it names."""
-    caller = current_caller()
-    if args.agent_id is None:
-        raise InvalidArgument("Nobody is named who answers.", "Pass the id of the person as agent_id.")
-    groups = groups_of_answerer(args.group)
-    return Answerer(name=args.agent_id, groups=groups, key=caller.name)
+    if agent_id is None:
+        raise InvalidArgument("Nobody is named who answers.", "Pass the id of the person as `agent_id`.")
+    return Answerer(name=agent_id, groups=groups_of_answerer(group), key=current_caller().name)
+
+
+add_tools(__name__)

@@ -25,7 +25,7 @@ def path_taken(path: str, machine: str) -> Refusal:
     return Refusal(
         code="conflict",
         message=f"The path {path}{where} is one of another project.",
-        hint="Use that project (get_project with the path), or name the machine on which the path is yours.",
+        hint="Use that project (`get_project(path=PATH)`), or name the machine on which the path is yours.",
     )
 
 
@@ -34,7 +34,7 @@ def too_many_projects(used: int, limit: int, whose: str) -> Refusal:
     return Refusal(
         code="quota_exceeded",
         message=f"There are {used} of {limit} projects {whose}.",
-        hint="Delete projects that are not needed any more (list_projects, delete_project).",
+        hint="Delete projects that are not needed any more (`list_projects`, `delete_project`).",
     )
 
 

@@ -55,7 +55,7 @@ def check_sizes(project: Project) -> None:
             f"A project says at most {MOST_BYTES} bytes of itself.", "Put long texts into artifacts or findings."
         )
     if len(project.paths) > MOST_PATHS:
-        raise InvalidArgument(f"A project has at most {MOST_PATHS} paths.", "Take some away with forget_paths_json.")
+        raise InvalidArgument(f"A project has at most {MOST_PATHS} paths.", "Take some away with `forget_paths_json`.")
 
 
 def checked_wish(wish: ProjectWish) -> ProjectWish:

@@ -1,247 +1,264 @@
-"""Tools on projects, which runs belong to: put, get, list and delete. They only parse arguments, call and format."""
+"""The verbs on projects, which runs belong to: put, get, list and delete. They call and describe."""
 
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field
-
-from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.core.documents.usage import read_budget_change
 from dcf.errors import InvalidArgument
 from dcf.features.projects.model import ProjectPlace, ProjectWish, read_places
-from dcf.features.projects.operations import Projects
-from dcf.features.projects.storage import ProjectUse
+from dcf.features.projects.records import DeletedProject, ListedProjects, MadeProject, ReadProject
 from dcf.features.work.limits import MOST_IN_PROGRESS, WorkLimit
 from dcf.values.instants import to_text
-from dcf.values.json_text import Json, parse, parse_object
+from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
-from dcf.verbs.answers.paging import Limit
 from dcf.verbs.callers import current_caller, require
-from dcf.verbs.registry import ID_PATTERN, Answer, Arguments, JsonArray, JsonObject, ProjectId, refused, tool
-from dcf.verbs.run_requests import Reason
-from dcf.verbs.unlisted import UNLISTED
+from dcf.verbs.derived_tools import add_tools
+from dcf.verbs.description.verb import Answered, Argument, Command, verb
+from dcf.verbs.description.words import ID, ProjectId, Reason
 
-_Path = Annotated[str | None, Field(min_length=1, max_length=1000, description="A directory of the project.")]
+if TYPE_CHECKING:
+    from dcf.application.application import Application
+    from dcf.features.projects.operations import Projects
+    from dcf.features.projects.storage import ProjectUse
 
 
-class PutProject(Arguments):
+def _said_of_put(answer: Mapping[str, Any]) -> str:
+    done = "is created" if not answer["existed"] else "is changed" if answer["changed"] else "is as it was"
+    return f"Project '{answer['project']['project']}' {done}."
+
+
+@verb(
+    toolset="projects",
+    scope="work",
+    lists=("operator",),
+    audit=("project", "reason"),
+    says=_said_of_put,
+    command=Command(
+        name="projects add",
+        example='dcf projects add shop --path /srv/shop --description "The web shop"',
+        show="dcf.cli.features.projects:show_put",
+    ),
+    codes=("conflict",),
+)
+def put_project(
+    on: "Application",
+    project: ProjectId,
+    *,
+    name: Annotated[
+        str | None,
+        Argument(
+            means="Its name; need not be unique.",
+            min_length=1,
+            max_length=200,
+            spelling="Its name, which need not be unique; default: the id.",
+        ),
+    ] = None,
+    paths: Annotated[
+        Sequence[Any] | None,
+        Argument(
+            means='Its directories: ["/srv/shop"] or [{"path": "/srv/shop", "machine": "ci-1"}].',
+            form="places",
+            tool="paths_json",
+            option="--path",
+            spelling="A directory of it, PATH or MACHINE=PATH; may be repeated.",
+        ),
+    ] = None,
+    forget_paths: Annotated[
+        Sequence[Any] | None,
+        Argument(
+            means="Directories that are not its any more.",
+            form="places",
+            tool="forget_paths_json",
+            option="--forget-path",
+            spelling="A directory that is not its any more; may be repeated.",
+            listed=False,
+        ),
+    ] = None,
+    git: Annotated[
+        Mapping[str, Json] | None,
+        Argument(
+            means="Git facts as you see them: remote, branch, commit.",
+            form="object",
+            tool="git_json",
+            spelling="Git facts: JSON, a file, or -.",
+        ),
+    ] = None,
+    description: Annotated[str | None, Argument(means="What it is about.", max_length=20_000)] = None,
+    features: Annotated[
+        Sequence[Json] | None,
+        Argument(
+            means="Its features: names, or objects of yours.",
+            form="array",
+            tool="features_json",
+            spelling="Its features: a JSON array, a file, or -.",
+            listed=False,
+        ),
+    ] = None,
+    metadata: Annotated[
+        Mapping[str, Json] | None,
+        Argument(
+            means="Whatever else is to be kept.",
+            form="object",
+            tool="metadata_json",
+            spelling="Whatever else is to be kept: JSON, a file, or -.",
+            listed=False,
+        ),
+    ] = None,
+    max_in_progress: Annotated[
+        int | None,
+        Argument(means="Most states held in it at a time; 0: any number.", ge=0, le=MOST_IN_PROGRESS, listed=False),
+    ] = None,
+    budget: Annotated[
+        Mapping[str, Json] | None,
+        Argument(
+            means="What it may use up, as set_budget has it; {}: anything.",
+            form="object",
+            tool="budget_json",
+            spelling="What it may use up: JSON of tokens, cost and currency, seconds, a file, or -. Limits left out"
+            " stay, null takes one away, {} all.",
+            listed=False,
+        ),
+    ] = None,
+    revision: Annotated[
+        int | None, Argument(means="The one you saw, to replace what is there.", ge=1, le=1_000_000)
+    ] = None,
+    reason: Reason = None,
+) -> Answered[MadeProject] | Refusal:
     """Make a project known, or add to it: call this once where you begin to work in a directory.
 
     The same call again changes nothing. Paths are added, git facts replaced; another name, description, feature list or
-    metadata replaces what is there only with the revision that get_project showed.
+    metadata replaces what is there only with the revision that `get_project` showed.
     """
-
-    project: ProjectId
-    name: str | None = Field(default=None, min_length=1, max_length=200, description="Its name; need not be unique.")
-    paths_json: JsonArray | None = Field(
-        default=None, description='Its directories: ["/srv/shop"] or [{"path": "/srv/shop", "machine": "ci-1"}].'
-    )
-    forget_paths_json: JsonArray | None = Field(
-        default=None, description="Directories that are not its any more.", json_schema_extra=UNLISTED
-    )
-    git_json: JsonObject | None = Field(default=None, description="Git facts as you see them: remote, branch, commit.")
-    description: str | None = Field(default=None, max_length=20_000, description="What it is about.")
-    features_json: JsonArray | None = Field(
-        default=None, description="Its features: names, or objects of yours.", json_schema_extra=UNLISTED
-    )
-    metadata_json: JsonObject | None = Field(
-        default=None, description="Whatever else is to be kept.", json_schema_extra=UNLISTED
-    )
-    max_in_progress: int | None = Field(
-        default=None,
-        ge=0,
-        le=MOST_IN_PROGRESS,
-        description="Most states held in it at a time; 0: any number.",
-        json_schema_extra=UNLISTED,
-    )
-    budget_json: JsonObject | None = Field(
-        default=None, description="What it may use up, as set_budget has it; {}: anything.", json_schema_extra=UNLISTED
-    )
-    revision: int | None = Field(
-        default=None, ge=1, le=1_000_000, description="The one you saw, to replace what is there."
-    )
-    reason: Reason = None
-
-
-class ProjectAnswer(Answer):
-    """The project. `changed`: this call changed it; `existed`: it was there before."""
-
-    project: dict[str, Any] | None = None
-    existed: bool | None = None
-    changed: bool | None = None
-
-
-@tool(
-    toolset="projects",
-    scope=Scope.WORK,
-    profiles=("operator",),
-    arguments=PutProject,
-    answer=ProjectAnswer,
-    audit=("project", "reason"),
-)
-def put_project(app: Application, args: PutProject) -> ProjectAnswer:
-    """Create a project, or change one."""
     wish = ProjectWish(
-        project_id=args.project,
-        name=args.name,
-        paths=() if args.paths_json is None else _places(args.paths_json, "paths_json"),
-        forget=() if args.forget_paths_json is None else _places(args.forget_paths_json, "forget_paths_json"),
-        description=args.description,
-        git=_object(args.git_json, "git_json"),
-        features=None if args.features_json is None else _list(args.features_json, "features_json"),
-        metadata=_object(args.metadata_json, "metadata_json"),
-        revision=args.revision,
+        project_id=project,
+        name=name,
+        paths=_places(paths, "paths_json"),
+        forget=_places(forget_paths, "forget_paths_json"),
+        description=description,
+        git=git,
+        features=features,
+        metadata=metadata,
+        revision=revision,
         by=current_caller().name,
     )
-    limits = _limits(args)
-    answer = app.projects.put(wish)
+    limits = _limits(project, max_in_progress, budget, reason)
+    answer = on.projects.put(wish)
     if isinstance(answer, Refusal):
-        return refused(ProjectAnswer, answer)
+        return answer
     for limit in limits:
-        limit(app)
-    done = "is created" if not answer.existed else "is changed" if answer.changed else "is as it was"
-    return ProjectAnswer(
-        status=f"Project '{args.project}' {done}.",
-        project=answer.project.as_json() | limits_shown(app, args.project),
-        existed=answer.existed,
-        changed=answer.changed,
-    )
+        limit(on)
+    shown = answer.project.as_json() | _limits_shown(on, project)
+    return Answered(MadeProject, {"project": shown, "existed": answer.existed, "changed": answer.changed})
 
 
-def _limits(args: PutProject) -> list[Callable[[Application], None]]:
-    """Return what sets the limits that are asked for; only who plans may."""
-    found: list[Callable[[Application], None]] = []
-    if args.max_in_progress is not None:
-        require(Scope.PLAN, "max_in_progress")
-        limit = WorkLimit(kind="project", name=args.project, most=args.max_in_progress)
-        found.append(lambda app: app.limits.put(limit))
-    if args.budget_json is not None:
-        require(Scope.PLAN, "budget_json")
-        change = read_budget_change(parse(args.budget_json, name="budget_json"))
-        found.append(lambda app: app.usages.set_project_budget(args.project, change, reason=args.reason))
-    return found
-
-
-def limits_shown(app: Application, project: str) -> dict[str, Json]:
-    """Return the limits of a project, where it has any."""
-    most, budget = app.limits.of("project", project), app.limits.budget_of(project)
-    shown: dict[str, Json] = {} if most is None else {"max_in_progress": most}
-    return shown if budget is None else shown | {"budget": budget.as_json()}
-
-
-class GetProject(Arguments):
-    """Read a project by its id, or by a directory that you work in, with how its runs stand."""
-
-    project: ProjectId | None = Field(default=None, description="Id of the project, or give path.")
-    path: _Path = None
-    machine: str | None = Field(
-        default=None,
-        pattern=ID_PATTERN,
-        description="The machine that the path is on.",
-    )
-
-
-class ProjectRead(ProjectAnswer):
-    """The project, and an overview: its runs by status, the newest ones, agents of these, when it was last used."""
-
-    overview: dict[str, Any] | None = None
-
-    only_when_set = ("existed", "changed")
-
-
-@tool(
+@verb(
     toolset="projects",
-    scope=Scope.READ,
-    profiles=("member", "operator"),
-    arguments=GetProject,
-    answer=ProjectRead,
-    read_only=True,
+    scope="read",
+    lists=("member", "operator"),
+    effect="reads",
+    says=lambda answer: f"Project '{answer['project']['project']}'.",
+    command=Command(
+        name="projects show",
+        before="dcf.cli.features.projects:with_machine",
+        show="dcf.cli.features.projects:show_project",
+    ),
+    codes=("ambiguous_path", "unknown_project"),
 )
-def get_project(app: Application, args: GetProject) -> ProjectRead:
-    """Return a project with its overview."""
-    if args.path is not None:
-        found = app.projects.at(args.path, args.machine, args.project)
+def get_project(
+    on: "Application",
+    project: Annotated[ProjectId | None, Argument(means="Id of the project, or give path.", of_context=False)] = None,
+    *,
+    path: Annotated[
+        str | None,
+        Argument(
+            means="A directory of the project.",
+            min_length=1,
+            max_length=1000,
+            spelling="A directory of the project, PATH or MACHINE=PATH.",
+        ),
+    ] = None,
+    machine: Annotated[str | None, Argument(means="The machine that the path is on.", pattern=ID)] = None,
+) -> Answered[ReadProject] | Refusal:
+    """Read a project by its id, or by a directory that you work in, with how its runs stand."""
+    if path is not None:
+        found = on.projects.at(path, machine, project)
         if isinstance(found, Refusal):
-            return refused(ProjectRead, found)
-    elif args.project is not None:
-        found = app.projects.read(args.project)
+            return found
+    elif project is not None:
+        found = on.projects.read(project)
     else:
         raise InvalidArgument("Neither project nor path was given.", "Pass the project's id, or a directory of it.")
-    return ProjectRead(
-        status=f"Project '{found.project_id}'.",
-        project=found.as_json() | limits_shown(app, found.project_id),
-        overview=overview_of(app.projects.use_of(found.project_id)),
-    )
+    shown = found.as_json() | _limits_shown(on, found.project_id)
+    return Answered(ReadProject, {"project": shown, "overview": _overview_of(on.projects.use_of(found.project_id))})
 
 
-class ListProjects(Arguments):
-    """List projects, those that were used last first. Call again with next_cursor until it is null."""
-
-    project: ProjectId | None = Field(default=None, description="Only this one.", json_schema_extra=UNLISTED)
-    limit: Limit = 50
-    cursor: str | None = Field(default=None, max_length=100, description="next_cursor of the answer before.")
-
-
-class ProjectsListed(Answer):
-    """A page of projects, and how many there are in all."""
-
-    projects: list[dict[str, Any]] = Field(default_factory=list)
-    total: int | None = None
-    next_cursor: str | None = None
-
-
-@tool(
+@verb(
     toolset="projects",
-    scope=Scope.READ,
-    profiles=("operator",),
-    arguments=ListProjects,
-    answer=ProjectsListed,
-    read_only=True,
+    scope="read",
+    lists=("operator",),
+    effect="reads",
+    says=lambda answer: f"{len(answer['projects'])} of {answer['total']} projects.",
+    pages="projects",
+    command=Command(name="projects ls", show="dcf.cli.features.projects:show_list"),
+    in_refusals={"projects": ()},
 )
-def list_projects(app: Application, args: ListProjects) -> ProjectsListed:
-    """List projects."""
-    if args.project is not None:
-        return _only(app.projects, args.project)
-    page = app.projects.page(args.cursor, args.limit)
-    shown = [_row(one.as_json(), at) for one, at in page.projects]
-    return ProjectsListed(
-        status=f"{len(shown)} of {page.total} projects.",
-        projects=shown,
-        total=page.total,
-        next_cursor=page.next_cursor,
-    )
+def list_projects(
+    on: "Application",
+    *,
+    project: Annotated[ProjectId | None, Argument(means="Only this one.", listed=False)] = None,
+    limit: Annotated[
+        int,
+        Argument(
+            means="Items of one page; fewer come if they are large.", plain=True, ge=1, le=1000, spelling="How many."
+        ),
+    ] = 50,
+    cursor: Annotated[
+        str | None,
+        Argument(
+            means="next_cursor of the answer before.",
+            plain=True,
+            max_length=100,
+            spelling="Go on here: printed below each page.",
+        ),
+    ] = None,
+) -> Answered[ListedProjects]:
+    """List projects, those that were used last first.
+
+    Call again with next_cursor until it is null.
+    """
+    if project is not None:
+        return Answered(ListedProjects, _only(on.projects, project))
+    page = on.projects.page(cursor, limit)
+    rows = [_row(item.as_json(), at) for item, at in page.projects]
+    return Answered(ListedProjects, {"projects": rows, "total": page.total, "next_cursor": page.next_cursor})
 
 
-class DeleteProject(Arguments):
-    """Forget a project; its runs, and what else names it, stay. Repeated, it finds that it is gone."""
-
-    project: ProjectId
-    reason: Reason = None
-
-
-class ProjectDeleted(Answer):
-    """The project is gone; `existed` is false if it was gone before."""
-
-    existed: bool | None = None
-
-
-@tool(
+@verb(
     toolset="projects",
-    scope=Scope.PLAN,
-    profiles=("operator",),
-    arguments=DeleteProject,
-    answer=ProjectDeleted,
-    destructive=True,
+    scope="plan",
+    lists=("operator",),
+    effect="destroys",
     audit=("project", "reason"),
+    says=lambda answer: "deleted" if answer["existed"] else "was gone already",
+    command=Command(
+        name="projects delete",
+        question=lambda call: f"Forget project {call['project']}? Its runs stay.",
+        show="dcf.cli.features.projects:show_deleted",
+    ),
 )
-def delete_project(app: Application, args: DeleteProject) -> ProjectDeleted:
-    """Forget a project."""
-    existed = app.projects.delete(args.project)
-    return ProjectDeleted(status="deleted" if existed else "was gone already", existed=existed)
+def delete_project(
+    on: "Application",
+    project: ProjectId,
+    *,
+    reason: Reason = None,  # noqa: ARG001 - the audit trail notes it
+) -> DeletedProject:
+    """Forget a project and its indexed files; its runs, and what else names it, stay. Repeated, it finds it gone."""
+    on.project_files.index(project, ())
+    return DeletedProject(project=project, existed=on.projects.delete(project))
 
 
-def overview_of(use: ProjectUse) -> dict[str, Json]:
+def _overview_of(use: "ProjectUse") -> dict[str, Json]:
     """Return how a project is used, as callers see it."""
     return {
         "runs": use.runs,
@@ -252,11 +269,38 @@ def overview_of(use: ProjectUse) -> dict[str, Json]:
     }
 
 
-def _only(projects: Projects, project_id: str) -> ProjectsListed:
+def _places(paths: Sequence[Any] | None, name: str) -> tuple[ProjectPlace, ...]:
+    return () if paths is None else read_places(paths, name=name)
+
+
+def _limits(
+    project: str, most: int | None, budget: Mapping[str, Json] | None, reason: str | None
+) -> "list[Callable[[Application], None]]":
+    """Return what sets the limits that are asked for; only who plans may."""
+    limits: list[Callable[[Application], None]] = []
+    if most is not None:
+        require(Scope.PLAN, "max_in_progress")
+        limit = WorkLimit(kind="project", name=project, most=most)
+        limits.append(lambda on: on.limits.put(limit))
+    if budget is not None:
+        require(Scope.PLAN, "budget_json")
+        change = read_budget_change(budget)
+        limits.append(lambda on: on.usages.set_project_budget(project, change, reason=reason))
+    return limits
+
+
+def _limits_shown(on: "Application", project: str) -> dict[str, Json]:
+    """Return the limits of a project, where it has any."""
+    most, budget = on.limits.of("project", project), on.limits.budget_of(project)
+    shown: dict[str, Json] = {} if most is None else {"max_in_progress": most}
+    return shown if budget is None else shown | {"budget": budget.as_json()}
+
+
+def _only(projects: "Projects", project_id: str) -> dict[str, Json]:
     found = projects.those([project_id])
     used = projects.use_of(project_id).last_used if found else None
-    shown = [_row(one.as_json(), used) for one in found]
-    return ProjectsListed(status=f"{len(shown)} of {len(shown)} projects.", projects=shown, total=len(shown))
+    rows = [_row(item.as_json(), used) for item in found]
+    return {"projects": rows, "total": len(rows)}
 
 
 def _row(shown: dict[str, Json], used: int | None) -> dict[str, Json]:
@@ -265,16 +309,4 @@ def _row(shown: dict[str, Json], used: int | None) -> dict[str, Json]:
     return kept | {"last_used_at": None if used is None else to_text(used)}
 
 
-def _places(given: JsonArray, name: str) -> tuple[ProjectPlace, ...]:
-    return read_places(parse(given, name=name), name=name)
-
-
-def _object(given: JsonObject | None, name: str) -> dict[str, Json] | None:
-    return None if given is None else parse_object(given, name=name)
-
-
-def _list(given: JsonArray, name: str) -> list[Json]:
-    found = parse(given, name=name)
-    if not isinstance(found, list):
-        raise InvalidArgument(f"{name} is no array.", f'Send {name} as ["A", "B"].')
-    return found
+add_tools(__name__)

@@ -1,65 +1,78 @@
-"""The tool that corrects the result of a state until somebody has used it. It only parses, calls and formats."""
+"""The verb that corrects the result of a state until somebody has used it. It calls and describes."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field
-
-from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.features.questions.corrections import Correct
-from dcf.values.json_text import parse
+from dcf.features.questions.records import CorrectedResult
+from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 from dcf.verbs.callers import require, require_planner
-from dcf.verbs.registry import Answer, Arguments, LeaseToken, StateName, WorkflowId, refused, tool
-from dcf.verbs.run_requests import Reason, RequestId
+from dcf.verbs.derived_tools import add_tools
+from dcf.verbs.description.verb import Answered, Argument, Command, verb
+from dcf.verbs.description.words import JsonValue, LeaseToken, Reason, RequestId, RunId, StateName
+
+if TYPE_CHECKING:
+    from dcf.application.application import Application
 
 
-class CorrectResult(Arguments):
-    """Correct the result of a state you completed, until somebody has used it (code result_used)."""
-
-    workflow_id: WorkflowId
-    state: StateName
-    output_json: Any = Field(description="The whole result: JSON, or JSON text.", examples=[{"total": "1.00"}])
-    lease_token: LeaseToken | None = Field(default=None, description="That which completed it; no need for planners.")
-    reason: Reason = None
-    request_id: RequestId = None
+def _corrected(answer: Mapping[str, Json]) -> str:
+    who = f"; {', '.join(answer['next_states'])} will get it" if answer["next_states"] else ""
+    return f"The result of '{answer['state']}' is corrected{who}."
 
 
-class ResultCorrected(Answer):
-    """What was corrected, and the states whose input is another now."""
-
-    workflow_id: str | None = None
-    state: str | None = None
-    run_status: str | None = None
-    next_states: list[str] = Field(default_factory=list)
-    repeated: bool | None = None
-    problems: list[dict[str, Any]] | None = None
-
-    only_when_set = ("problems",)
-
-
-@tool(
+@verb(
     toolset="execution",
-    scope=Scope.WORK,
-    profiles=("worker", "planner", "operator"),
-    arguments=CorrectResult,
-    answer=ResultCorrected,
+    scope="work",
+    lists=("member", "operator"),
+    says=_corrected,
+    codes=("unknown_run", "unknown_state", "not_completed", "result_used", "path_differs", "gated", "run_over"),
+    command=Command(
+        name="states correct",
+        summary="Correct the result of a state, until what follows has used it: leased, joined, or ended with it.",
+        example="""dcf states correct order-42 CalculatePricing '{"total": "1.00"}' --reason "a typo\"""",
+        show="dcf.cli.features.questions:show_correction",
+    ),
+    in_refusals={"next_states": ()},
 )
-def correct_result(app: Application, args: CorrectResult) -> ResultCorrected:
-    """Correct the result."""
-    if args.lease_token is None:
+def correct_result(
+    on: "Application",
+    workflow_id: RunId,
+    state: StateName,
+    output: Annotated[
+        JsonValue,
+        Argument(
+            means="The whole result: JSON, or JSON text.",
+            example={"total": "1.00"},
+            spelling="The right result: JSON, a file, or -.",
+            form="json",
+            bytes_setting="max_output_bytes",
+            tool="output_json",
+        ),
+    ],
+    *,
+    lease_token: Annotated[
+        LeaseToken | None,
+        Argument(
+            means="That which completed it; no need for planners.",
+            spelling="Only if this lease wrote the result that is there.",
+            option="--token",
+        ),
+    ] = None,
+    reason: Reason = None,
+    request_id: RequestId = None,
+) -> Answered[CorrectedResult] | Refusal:
+    """Correct the result of a state you completed, until somebody has used it (code result_used)."""
+    if lease_token is None:
         require(Scope.PLAN, "Correcting a result without its lease_token")
-        require_planner(app, args.workflow_id)
-    output = parse(args.output_json, name="output_json", max_bytes=app.settings.max_output_bytes)
-    wish = Correct(state=args.state, output=output, token=args.lease_token)
-    answer = app.corrections.correct_result(args.workflow_id, wish, reason=args.reason, request_id=args.request_id)
-    if isinstance(answer, Refusal):
-        return refused(ResultCorrected, answer, workflow_id=args.workflow_id, state=args.state)
-    told = dict(answer.answer)
-    who = f"; {', '.join(told['next_states'])} will get it" if told["next_states"] else ""
-    return ResultCorrected(
-        status=f"The result of '{args.state}' is corrected{who}.",
-        workflow_id=args.workflow_id,
-        repeated=answer.repeated,
-        **told,
-    )
+        require_planner(on, workflow_id)
+    wish = Correct(state=state, output=output, token=lease_token)
+    done = on.corrections.correct_result(workflow_id, wish, reason=reason, request_id=request_id)
+    if isinstance(done, Refusal):
+        return done
+    members = {"workflow_id": workflow_id, "repeated": done.repeated, **done.answer}
+    return Answered(CorrectedResult, members, says=_corrected({**members, "state": state}))
+
+
+add_tools(__name__)

@@ -114,7 +114,7 @@ def _unless_written(meta: Meta, doc: StateDoc, wish: Correct, definition: Defini
     """Refuse where there is no result of an agent that this caller may correct."""
     here = place_of(definition, wish.state)
     if definition.units is not None:
-        return unit_refusals.grows("correct_result", "Take the unit back with rewind_unit, and complete it again.")
+        return unit_refusals.grows("correct_result", "Take the unit back with `rewind_unit`, and complete it again.")
     if here is None or not isinstance(here.state, Task) or not here.state.served_by.is_worked:
         return talk_refusals.not_an_agents(wish.state, doc)
     is_running = meta.status is RunStatus.RUNNING

@@ -21,7 +21,7 @@ from dcf.values.instants import to_text
 from dcf.values.names import escaped
 from dcf.values.refusal import Refusal
 
-_RERUN = "A later result replaces it: rerun begins again from a state, resolve_state ends an open one."
+_RERUN = "A later result replaces it: `rerun` begins again from a state, `resolve_state` ends an open one."
 
 
 def no_part(agent_id: str) -> Refusal:
@@ -56,7 +56,7 @@ def questions_full() -> Refusal:
     return Refusal(
         code="too_many",
         message=f"{MOST_KEPT} questions of the run wait for their answers.",
-        hint="Ask again when some are answered; `dcf inbox RUN` lists them.",
+        hint="Ask again when some are answered; `list_human_tasks` lists them.",
         retry_after_s=60,
     )
 
@@ -66,7 +66,7 @@ def unknown_question(question_id: str) -> Refusal:
     return Refusal(
         code="unknown_question",
         message=f"The run keeps no question '{escaped(question_id)}'.",
-        hint="The event of the question, list_human_tasks and `dcf inbox RUN` name it, as in q1.",
+        hint="The event of the question and `list_human_tasks` name it, as in q1.",
     )
 
 
@@ -86,7 +86,7 @@ def already_answered(question: Question) -> Refusal:
     return Refusal(
         code="already_answered",
         message=f"'{question.answered_by}' answered question {question.question_id}{at}: {answer}",
-        hint="Nothing is to be done; the first answer counts. leave_note can add to it.",
+        hint="Nothing is to be done; the first answer counts. `leave_note` can add to it.",
     )
 
 
@@ -125,7 +125,7 @@ def not_completed(state: str, doc: StateDoc) -> StateRefusal:
     return StateRefusal(
         code="not_completed",
         message=f"State '{state}' is {doc.status.value}, and has no result that was written with this lease_token.",
-        hint="Only the lease that completed it last corrects its result; planner and operators need no lease_token.",
+        hint="Only the lease that completed it last corrects its result; planner and operators need no `lease_token`.",
         doc=doc,
     )
 
@@ -135,7 +135,7 @@ def still_held(state: str, doc: StateDoc) -> StateRefusal:
     return StateRefusal(
         code="not_completed",
         message=f"You hold state '{state}', which has no result yet.",
-        hint="Complete it with the right result: update_workflow_control_plane.",
+        hint="Complete it with the right result: `update_workflow_control_plane`.",
         doc=doc,
     )
 
@@ -145,7 +145,7 @@ def not_an_agents(state: str, doc: StateDoc) -> StateRefusal:
     return StateRefusal(
         code="not_completed",
         message=f"The result of '{state}' is no agent's, and is not corrected.",
-        hint="rerun begins a new run, from any state.",
+        hint="`rerun` begins a new run, from any state.",
         doc=doc,
     )
 
@@ -180,7 +180,7 @@ def run_ended(state: str, status: RunStatus) -> Refusal:
     return Refusal(
         code="result_used",
         message=f"The result of '{state}' is final: the run is {status.value}.",
-        hint="rerun begins a new run, from any state.",
+        hint="`rerun` begins a new run, from any state.",
     )
 
 
@@ -189,5 +189,5 @@ def path_differs(state: str, before: str, after: str) -> Refusal:
     return Refusal(
         code="path_differs",
         message=f"With this result '{state}' would lead to {after}, and the run has gone on to {before}.",
-        hint="Nothing was changed. The planner can resolve the state that follows, or begin again: rerun.",
+        hint="Nothing was changed. The planner can resolve the state that follows, or begin again: `rerun`.",
     )

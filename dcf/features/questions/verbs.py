@@ -1,140 +1,178 @@
-"""Tools by which workers, planner and people tell each other something: notes, questions, answers."""
+"""The verbs by which workers, planner and people tell each other something: notes, questions, answers."""
 
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import Field
-
-from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.features.people.description import read_askees
-from dcf.features.people.verbs import Group
 from dcf.features.questions.asking import DEFAULT_WAIT_S, LONGEST_WAIT_S, Ask, QuestionAnswer
 from dcf.features.questions.model import LONGEST_ANSWER, LONGEST_TEXT
 from dcf.features.questions.notes import Note
+from dcf.features.questions.records import AnsweredQuestion, AskedQuestion, LeftNote
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
 from dcf.verbs.answers.next_calls import wait_again
 from dcf.verbs.callers import current_caller, groups_of_answerer, scope_hint
-from dcf.verbs.registry import AgentId, Answer, Arguments, JsonArray, LeaseToken, StateName, WorkflowId, refused, tool
-from dcf.verbs.run_requests import RequestId
-from dcf.verbs.unlisted import UNLISTED
+from dcf.verbs.derived_tools import add_tools
+from dcf.verbs.description.verb import Answered, Argument, Command, PageAction, verb
+from dcf.verbs.description.words import GroupName, LeaseToken, Person, RequestId, RequiredPerson, RunId, StateName
+
+if TYPE_CHECKING:
+    from dcf.application.application import Application
 
 PLANNER: Final = "planner"
 
 
-class LeaveNote(Arguments):
-    """Tell the run's planner what is no result, such as what you found odd. Nobody waits for it."""
-
-    workflow_id: WorkflowId
-    agent_id: AgentId
-    text: str = Field(max_length=LONGEST_TEXT, description="The note.", examples=["Two orders have no address."])
-    state: StateName | None = Field(default=None, description="The state it is about.")
-    request_id: RequestId = None
+def _noted(answer: Mapping[str, Json]) -> str:
+    planner = answer["planner_agent_id"]
+    where = "the run has no planner" if planner is None else f"'{planner}' is told"
+    return f"The note is in the history; {where}."
 
 
-class NoteLeft(Answer):
-    """The number of the note, how many more the run takes, and the planner that is told; null: only the history."""
-
-    workflow_id: str | None = None
-    note: int | None = None
-    notes_left: int | None = None
-    planner_agent_id: str | None = None
-    repeated: bool | None = None
-
-
-@tool(
+@verb(
     toolset="execution",
-    scope=Scope.WORK,
-    profiles=("worker", "planner", "operator"),
-    arguments=LeaveNote,
-    answer=NoteLeft,
+    scope="work",
+    lists=("worker", "planner", "operator"),
+    says=_noted,
+    codes=("unknown_run", "unknown_state", "run_over", "no_part", "too_many"),
+    command=Command(
+        name="runs note",
+        summary="Leave a note for the planner of a run: in the run's history, and in the planner's inbox.",
+        example='dcf runs note order-42 "the customer called: no hurry" --as alice',
+        show="dcf.cli.features.questions:show_note",
+    ),
 )
-def leave_note(app: Application, args: LeaveNote) -> NoteLeft:
-    """Leave the note."""
+def leave_note(
+    on: "Application",
+    workflow_id: RunId,
+    text: Annotated[
+        str,
+        Argument(
+            means="The note.",
+            plain=True,
+            example="Two orders have no address.",
+            max_length=LONGEST_TEXT,
+            spelling="What to tell.",
+        ),
+    ],
+    *,
+    agent_id: Annotated[
+        RequiredPerson,
+        Argument(means="Your agent id.", spelling="Who leaves it; your user name on this machine if left out."),
+    ],
+    state: Annotated[
+        StateName | None,
+        Argument(means="The state it is about.", plain=True, spelling="The state that it is about.", option="--state"),
+    ] = None,
+    request_id: RequestId = None,
+) -> Answered[LeftNote] | Refusal:
+    """Tell the run's planner what is no result, such as what you found odd. Nobody waits for it."""
     may = Scope.OPERATE in current_caller().scopes
-    note = Note(text=args.text, by=args.agent_id, state=args.state, is_operator=may)
-    answer = app.talking.leave_note(args.workflow_id, note, request_id=args.request_id)
-    if isinstance(answer, Refusal):
-        return refused(NoteLeft, answer, workflow_id=args.workflow_id)
-    told = dict(answer.answer)
-    where = "the run has no planner" if told["planner_agent_id"] is None else f"'{told['planner_agent_id']}' is told"
-    return NoteLeft(
-        status=f"The note is in the history; {where}.",
-        workflow_id=args.workflow_id,
-        repeated=answer.repeated,
-        **told,
-    )
+    note = Note(text=text, by=agent_id, state=state, is_operator=may)
+    done = on.talking.leave_note(workflow_id, note, request_id=request_id)
+    if isinstance(done, Refusal):
+        return done
+    return Answered(LeftNote, {"workflow_id": workflow_id, "repeated": done.repeated, **done.answer})
 
 
-class AskQuestion(Arguments):
+@verb(
+    toolset="execution",
+    scope="work",
+    lists=("worker",),
+    says=lambda answer: f"Question {answer['question_id']} waits for an answer of {answer['asked']}.",
+    codes=("unknown_run", "unknown_state", "lease_lost", "lease_expired", "run_over", "too_many"),
+    command=Command(
+        name="tasks ask",
+        summary="""Ask the planner or people, as the holder of a state; the state is given back until the answer is
+        there.
+        """,
+        example="dcf tasks ask order-42 Price lease-1f EUR-or-USD? --choice EUR --choice USD",
+        show="dcf.cli.features.questions:show_question",
+    ),
+)
+def ask_question(
+    on: "Application",
+    workflow_id: RunId,
+    state: StateName,
+    lease_token: LeaseToken,
+    question: Annotated[
+        str,
+        Argument(
+            means="The question, whole.",
+            plain=True,
+            example="EUR or USD?",
+            max_length=LONGEST_TEXT,
+            spelling="What to ask.",
+        ),
+    ],
+    *,
+    choices: Annotated[
+        Sequence[str],
+        Argument(
+            means='Possible answers: ["EUR", "USD"].',
+            spelling="What may be answered; may be repeated. Else any text.",
+            form="texts",
+            tool="choices_json",
+            option="--choice",
+        ),
+    ] = (),
+    ask: Annotated[
+        Any,
+        Argument(
+            means='"planner", or people: ["alice", {"group": "finance"}].',
+            spelling="A person, or group:NAME; may be repeated. Else the planner.",
+            form="askees",
+            option="--to",
+        ),
+    ] = PLANNER,
+    give_back: Annotated[
+        bool,
+        Argument(
+            means="False: keep the lease.",
+            spelling="Keep the lease, in place of giving the state back.",
+            option="--give-back/--keep",
+            listed=False,
+        ),
+    ] = True,
+    timeout_s: Annotated[
+        int,
+        Argument(
+            means="Seconds after which you are told that nobody answered.",
+            spelling="Seconds after which it is given up; a day.",
+            ge=1,
+            le=LONGEST_WAIT_S,
+            option="--timeout",
+            listed=False,
+        ),
+    ] = DEFAULT_WAIT_S,
+    request_id: RequestId = None,
+) -> Answered[AskedQuestion] | Refusal:
     """Ask the planner or people what you cannot decide. The state is given back until the answer comes.
 
-    Then wait with await_workflow_event; the work you get has `questions`. No attempt is counted.
+    Then `await_workflow_event` brings it again, with `questions`.
     """
-
-    workflow_id: WorkflowId
-    state: StateName
-    lease_token: LeaseToken
-    question: str = Field(max_length=LONGEST_TEXT, description="The question, whole.", examples=["EUR or USD?"])
-    choices_json: JsonArray | None = Field(default=None, description='Possible answers, as in ["EUR", "USD"].')
-    ask: Any = Field(default=PLANNER, description='"planner", or people: ["alice", {"group": "finance"}].')
-    give_back: bool = Field(default=True, description="False: keep the lease.", json_schema_extra=UNLISTED)
-    timeout_s: int = Field(
-        default=DEFAULT_WAIT_S,
-        ge=1,
-        le=LONGEST_WAIT_S,
-        description="Seconds after which you are told that nobody answered.",
-        json_schema_extra=UNLISTED,
-    )
-    request_id: RequestId = None
-
-
-class QuestionAsked(Answer):
-    """The question's id, whom it is for, and until when it waits."""
-
-    workflow_id: str | None = None
-    state: str | None = None
-    question_id: str | None = None
-    asked: str | None = None
-    waits_until: str | None = None
-    gave_back: bool | None = None
-    repeated: bool | None = None
-
-
-@tool(toolset="execution", scope=Scope.WORK, profiles=("worker",), arguments=AskQuestion, answer=QuestionAsked)
-def ask_question(app: Application, args: AskQuestion) -> QuestionAsked:
-    """Ask the question."""
     wish = Ask(
-        state=args.state,
-        token=args.lease_token,
-        text=args.question,
-        choices=() if args.choices_json is None else read_choices(args.choices_json),
-        to=None if args.ask == PLANNER else read_askees(_named(args.ask), "ask"),
-        give_back=args.give_back,
-        timeout_s=args.timeout_s,
+        state=state,
+        token=lease_token,
+        text=question,
+        choices=tuple(dict.fromkeys(choices)),
+        to=None if ask == PLANNER else read_askees(_named(ask), "ask"),
+        give_back=give_back,
+        timeout_s=timeout_s,
     )
-    answer = app.talking.ask_question(args.workflow_id, wish, request_id=args.request_id)
-    if isinstance(answer, Refusal):
-        return refused(QuestionAsked, answer, workflow_id=args.workflow_id, state=args.state)
-    told = dict(answer.answer)
-    agent_id = told.pop("asked_by")
-    lease = "the state is given back until then" if args.give_back else "you still hold the state: renew its lease"
-    return QuestionAsked(
-        status=f"Question {told['question_id']} waits for an answer of {told['asked']}; {lease}.",
-        workflow_id=args.workflow_id,
-        repeated=answer.repeated,
-        next=[wait_again(agent_id)],
-        **told,
+    done = on.talking.ask_question(workflow_id, wish, request_id=request_id)
+    if isinstance(done, Refusal):
+        return done
+    answer = dict(done.answer)
+    asked_by = answer.pop("asked_by")
+    lease = "the state is given back until then" if give_back else "you still hold the state: renew its lease"
+    return Answered(
+        AskedQuestion,
+        {"workflow_id": workflow_id, "repeated": done.repeated, **answer},
+        says=f"Question {answer['question_id']} waits for an answer of {answer['asked']}; {lease}.",
+        next=(wait_again(asked_by),),
     )
-
-
-def read_choices(value: str | list[Any]) -> tuple[str, ...]:
-    """Read the choices: an array of texts."""
-    found = parse(value, name="choices_json")
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise InvalidArgument("choices_json is not an array of texts.", 'Send choices_json as ["yes", "no"].')
-    return tuple(dict.fromkeys(found))
 
 
 def _named(value: Json) -> Json:
@@ -143,66 +181,103 @@ def _named(value: Json) -> Json:
     return parse(value, name="ask") if is_json else value
 
 
-class AnswerQuestion(Arguments):
-    """Answer a worker's question (an event of type question). The first answer counts."""
-
-    workflow_id: WorkflowId
-    question_id: str = Field(max_length=20, description="As in the event.", examples=["q1"])
-    answer: str = Field(max_length=LONGEST_ANSWER, description="One of its choices, or a text.", examples=["EUR"])
-    comment: str | None = Field(default=None, max_length=LONGEST_ANSWER, description="More, beside a choice.")
-    agent_id: AgentId | None = Field(default=None, description="Who answers; default: the planner.")
-    group: Group = None
-    request_id: RequestId = None
-
-
-class QuestionAnswered(Answer):
-    """What was answered, by whom, and who asked."""
-
-    workflow_id: str | None = None
-    state: str | None = None
-    question_id: str | None = None
-    answer: str | None = None
-    answered_by: str | None = None
-    asked_by: str | None = None
-    repeated: bool | None = None
-
-
-@tool(
+@verb(
     toolset="people",
-    scope=Scope.READ,
-    profiles=("planner", "operator", "person"),
-    arguments=AnswerQuestion,
-    answer=QuestionAnswered,
+    scope="read",
+    lists=("planner", "operator", "person"),
+    says=lambda answer: f"'{answer['asked_by']}' is told the answer of '{answer['answered_by']}'.",
+    codes=("unknown_run", "unknown_question", "not_asked", "already_answered", "question_closed", "invalid_answer"),
+    command=Command(
+        name="tasks reply",
+        summary="Answer a question of a worker; the first answer counts. `dcf inbox` lists what waits for an answer.",
+        example="dcf tasks reply order-42 q1 EUR --as alice",
+        show="dcf.cli.features.questions:show_reply",
+    ),
+    page=PageAction(
+        title="Answer the question",
+        effect="The agent that asked gets this answer.",
+        form=("comment", "agent_id", "group"),
+        scopes=("plan", "answer"),
+    ),
 )
-def answer_question(app: Application, args: AnswerQuestion) -> QuestionAnswered:
-    """Answer the question: the planner does with the scope plan, a person with the scope answer."""
-    reply = _reply(app, args)
-    answer = app.talking.answer_question(args.workflow_id, reply, request_id=args.request_id)
-    if isinstance(answer, Refusal):
-        return refused(QuestionAnswered, answer, workflow_id=args.workflow_id, question_id=args.question_id)
-    told = dict(answer.answer)
-    return QuestionAnswered(
-        status=f"'{told['asked_by']}' is told the answer of '{told['answered_by']}'.",
-        workflow_id=args.workflow_id,
-        repeated=answer.repeated,
-        **told,
-    )
+def answer_question(
+    on: "Application",
+    workflow_id: RunId,
+    question_id: Annotated[
+        str,
+        Argument(
+            means="As in the event.",
+            example="q1",
+            max_length=20,
+            spelling="Its id, as `dcf inbox RUN` and `dcf why RUN` show it: q1.",
+        ),
+    ],
+    answer: Annotated[
+        str,
+        Argument(
+            means="One of its choices, or a text.",
+            example="EUR",
+            max_length=LONGEST_ANSWER,
+            spelling="One of its choices, or any text where it has none.",
+            label="Answer",
+        ),
+    ],
+    *,
+    comment: Annotated[
+        str | None,
+        Argument(
+            means="More, beside a choice.",
+            max_length=LONGEST_ANSWER,
+            spelling="More, beside the answer.",
+            short="-m",
+            label="Comment",
+        ),
+    ] = None,
+    agent_id: Annotated[
+        Person,
+        Argument(
+            means="Who answers; default: the planner.",
+            spelling="Who answers; your user name on this machine if left out.",
+            label="Who you are (agent id)",
+        ),
+    ] = None,
+    group: Annotated[GroupName, Argument(means="A group of people.", label="Group that you answer for")] = None,
+    request_id: RequestId = None,
+) -> Answered[AnsweredQuestion] | Refusal:
+    """Answer a worker's question (an event of type question). The first answer counts."""
+    reply = _reply(on, workflow_id, question_id, answer, comment=comment, agent_id=agent_id, group=group)
+    done = on.talking.answer_question(workflow_id, reply, request_id=request_id)
+    if isinstance(done, Refusal):
+        return done
+    return Answered(AnsweredQuestion, {"workflow_id": workflow_id, "repeated": done.repeated, **done.answer})
 
 
-def _reply(app: Application, args: AnswerQuestion) -> QuestionAnswer:
+def _reply(
+    on: "Application",
+    workflow_id: str,
+    question_id: str,
+    answer: str,
+    *,
+    comment: str | None,
+    agent_id: str | None,
+    group: str | None,
+) -> QuestionAnswer:
     caller = current_caller()
     may_plan, is_person = Scope.PLAN in caller.scopes, Scope.ANSWER in caller.scopes
     if not (may_plan or is_person):
         raise Forbidden("answer_question needs the scope 'plan' or 'answer'.", scope_hint(Scope.ANSWER))
-    name = args.agent_id or (app.runs.read(args.workflow_id).planner_agent_id if may_plan else None)
+    name = agent_id or (on.runs.read(workflow_id).planner_agent_id if may_plan else None)
     if name is None:
-        raise InvalidArgument("Nobody is named who answers.", "Pass who answers as agent_id.")
+        raise InvalidArgument("Nobody is named who answers.", "Pass who answers as `agent_id`.")
     return QuestionAnswer(
-        question_id=args.question_id,
-        answer=args.answer,
+        question_id=question_id,
+        answer=answer,
         by=name,
-        comment=args.comment,
-        groups=groups_of_answerer(args.group),
+        comment=comment,
+        groups=groups_of_answerer(group),
         is_person=is_person,
         may_plan=may_plan,
     )
+
+
+add_tools(__name__)

@@ -226,7 +226,7 @@ class ScheduleWish:
         if (self.cron is None) == (self.every_s is None):
             raise InvalidArgument(
                 "A schedule ticks by a cron expression or every so many seconds: give one of both.",
-                "For example cron '0 7 * * 1-5' with a timezone, or every_s 900.",
+                "For example cron '0 7 * * 1-5' with a timezone, or `every_s` 900.",
             )
         if self.every_s is None:
             return read_cron(self.cron or "", self.timezone)

@@ -15,7 +15,7 @@ def schedule_exists(name: str) -> Refusal:
     return Refusal(
         code="schedule_exists",
         message=f"There is a schedule '{name}' with other arguments.",
-        hint="Choose another name, or delete that schedule first; list_schedules shows it.",
+        hint="Choose another name, or delete that schedule first; `list_schedules` shows it.",
     )
 
 
@@ -24,7 +24,7 @@ def schedule_without_key(name: str) -> Refusal:
     return Refusal(
         code="key_invalid",
         message=f"The API key that created schedule '{name}' was revoked, or has expired.",
-        hint="Resume it (operate_schedule): from then on its runs are those of who resumes it. Or delete it.",
+        hint="`operate_schedule(action=resume)` makes its runs those of who resumes it. Or delete it.",
     )
 
 
@@ -43,5 +43,5 @@ def too_many_schedules(used: int, limit: int, whose: str) -> Refusal:
     return Refusal(
         code="quota_exceeded",
         message=f"There are {used} of {limit} schedules {whose}.",
-        hint="Delete schedules that are not needed any more (list_schedules, delete_schedule).",
+        hint="Delete schedules that are not needed any more (`list_schedules`, `delete_schedule`).",
     )

@@ -1,19 +1,35 @@
-"""One search over definitions, findings, journals, artifacts and outputs. Reads only; `ranking.py` ranks."""
+"""One search over what is known, files of projects, and what runs wrote. Reads only; `ranking.py` ranks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import Final
 
+from dcf.core.documents.model import RunStatus
 from dcf.core.listing.runs import RunQuery
 from dcf.core.text.query import TextQuery, read_query
 from dcf.errors import UnknownRun
 from dcf.features.artifacts.model import MOST_ARTIFACTS
-from dcf.features.catalogue.operations import DefinitionCatalogue, DefinitionQuery
-from dcf.features.findings.changing import FindingFilters
-from dcf.features.findings.operations import FindingsQuery, Knowledge
+from dcf.features.catalogue.operations import DefinitionCatalogue
+from dcf.features.catalogue.search import DefinitionQuery
+from dcf.features.findings.changing import FindingFilters, FindingsQuery
+from dcf.features.findings.operations import Knowledge
 from dcf.features.journal.operations import Journal
 from dcf.features.journal.query import LONGEST_PAGE, JournalQuery
-from dcf.features.search.ranking import Corpus, SearchHit, artifact_hit, entry_hit, output_hit, ranked, share, snippet
+from dcf.features.project_files.operations import ProjectFiles
+from dcf.features.search.ranking import (
+    FILES,
+    Corpus,
+    SearchHit,
+    SearchRequest,
+    artifact_hit,
+    entry_hit,
+    file_hit,
+    output_hit,
+    ranked,
+    share,
+    snippet,
+    unit_hit,
+)
 from dcf.runs.views.lists import RunList
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -29,26 +45,15 @@ _ARTIFACTS: Final = 100
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class SearchRequest:
-    """Request for the best results. `run`: only of this run; `project`: only what belongs to it, or to everybody.
-
-    `with_kept`: workflows that runs of no project were started from, too.
-    """
-
-    text: str
-    limit: int
-    corpora: tuple[Corpus, ...] = tuple(Corpus)
-    project: str | None = None
-    run: str | None = None
-    with_kept: bool = True
-
-
-@record(frozen=True, slots=True, kw_only=True)
 class SearchResults:
     """The results, best first; of what is looked through how far that went: how many runs, and whether that was all."""
 
     hits: tuple[SearchHit, ...] = ()
     covered: dict[str, Json] = field(default_factory=dict)
+
+
+_IN_RUNS: Final = frozenset({Corpus.JOURNAL, Corpus.ARTIFACT, Corpus.OUTPUT})
+"""What is looked for in the newest runs."""
 
 
 class Searching:
@@ -60,25 +65,31 @@ class Searching:
         journal: Journal,
         knowledge: Knowledge,
         catalogue: DefinitionCatalogue,
+        project_files: ProjectFiles,
     ) -> None:
         self._run_list = run_list
         self._journal = journal
         self._knowledge = knowledge
         self._catalogue = catalogue
+        self._project_files = project_files
 
     def search(self, request: SearchRequest) -> SearchResults:
         """Return the best results. Nothing in a text is an error; one without a word finds nothing."""
         query = read_query(request.text)
-        if not query.words:
+        if query.expression is None:
             return SearchResults()
         hits: list[SearchHit] = []
         if Corpus.DEFINITION in request.corpora and request.run is None:
             hits += self._definitions(request, query)
         if Corpus.FINDING in request.corpora:
             hits += self._findings(request, query)
+        kinds = [kind for corpus, kind in FILES.items() if corpus in request.corpora]
+        if kinds and request.run is None:
+            files = self._project_files.search(query, request.project, kinds, request.limit)
+            hits += [file_hit(one, query) for one in files]
         covered: dict[str, Json] = {}
-        if {Corpus.JOURNAL, Corpus.ARTIFACT, Corpus.OUTPUT} & set(request.corpora):
-            runs, is_all = self._runs(request)
+        runs, is_all = self._runs(request) if {*_IN_RUNS, Corpus.UNIT} & set(request.corpora) else ([], True)
+        if _IN_RUNS & set(request.corpora):
             covered = {"runs": len(runs), "all_runs": is_all}
             if Corpus.JOURNAL in request.corpora:
                 pages = _PAGES if request.run is not None else 1
@@ -92,6 +103,10 @@ class Searching:
                 outputs = self._journal.texts.outputs(runs)
                 hits += [hit for one in outputs.texts if (hit := output_hit(one, query)) is not None]
                 covered["whole_outputs"] = outputs.is_complete
+        if Corpus.UNIT in request.corpora:
+            units = self._journal.texts.units(self._open_runs(request, runs))
+            hits += [hit for run, one in units.units if (hit := unit_hit(run, one, query)) is not None]
+            covered["all_units"] = units.is_complete
         return SearchResults(hits=tuple(ranked(hits, request.limit)), covered=covered)
 
     def _runs(self, request: SearchRequest) -> tuple[list[str], bool]:
@@ -99,6 +114,14 @@ class Searching:
             return [request.run], True
         page = self._run_list.list_runs(RunQuery(limit=MOST_RUNS, project=request.project))
         return [row.workflow_id for row in page.rows], page.next_cursor is None
+
+    def _open_runs(self, request: SearchRequest, newest: Sequence[str]) -> list[str]:
+        """Return the runs whose units are looked through: the newest, and the newest of those that are not over."""
+        if request.run is not None:
+            return [request.run]
+        asked = RunQuery(limit=MOST_RUNS, project=request.project, status=RunStatus.RUNNING)
+        live = [row.workflow_id for row in self._run_list.list_runs(asked).rows]
+        return list(dict.fromkeys((*live, *newest)))
 
     def _entries(self, run: str, query: TextQuery, pages: int, hits: list[SearchHit]) -> bool:
         """Add what the newest entries of a journal have of the query; return whether those were all of its entries."""

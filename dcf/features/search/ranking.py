@@ -1,21 +1,24 @@
-"""Ranks what a search over everything found: definitions, findings, journals, artifacts, outputs. Pure.
+"""Ranks what a search over everything found: what is known, files of projects, what runs wrote and have to do. Pure.
 
 All use one query language and one scale: the weight of the best place of each word, as a share of the largest weight.
-What is kept in an index is found however much there is. Journals, artifacts and outputs have none, since an index of
-them would cost every write: of them the newest are looked through, within a bound, and the answer says how far that
-went.
+What is kept in an index is found however much there is. Journals, artifacts, outputs and units have none, since an
+index of them would cost every write: of them the newest are looked through, within a bound, and the answer says how far
+that went.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
 from dcf.core.text.query import TextQuery
+from dcf.core.text.stems import beginning_of
 from dcf.core.text.tokens import read_words
 from dcf.errors import InvalidArgument
 from dcf.features.artifacts.model import Artifact
+from dcf.features.growing.model import BRIEF_FIELDS, Unit
 from dcf.features.journal.model import EntryKind, JournalEntry
+from dcf.features.project_files.model import FileKind, FoundFile
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, dump
 from dcf.values.records import record
@@ -44,6 +47,25 @@ class Corpus(StrEnum):
     JOURNAL = "journal"
     ARTIFACT = "artifact"
     OUTPUT = "output"
+    UNIT = "unit"
+    DOCUMENT = "document"
+    BLUEPRINT = "blueprint"
+    CODE = "code"
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """Request for the best results. `run`: only of this run; `project`: only what belongs to it, or to everybody.
+
+    `with_kept`: workflows that runs of no project were started from, too.
+    """
+
+    text: str
+    limit: int
+    corpora: tuple[Corpus, ...] = tuple(Corpus)
+    project: str | None = None
+    run: str | None = None
+    with_kept: bool = True
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -68,6 +90,14 @@ class SearchHit:
             "score": self.score,
             **self.where,
         }
+
+
+FILES: Final[Mapping[Corpus, FileKind]] = {
+    Corpus.DOCUMENT: "document",
+    Corpus.BLUEPRINT: "blueprint",
+    Corpus.CODE: "code",
+}
+"""What is found in indexed files of projects, with the kind that such a file has."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -152,18 +182,55 @@ def output_hit(output: OutputText, query: TextQuery) -> SearchHit | None:
     )
 
 
+def unit_hit(workflow_id: str, unit: Unit, query: TextQuery) -> SearchHit | None:
+    """Return a unit of a run that grows as a result, found by its title and by what its worker is told."""
+    if unit.is_group:
+        return None
+    title, said = unit.title or unit.name, str(unit.told.get(BRIEF_FIELDS["instructions"]) or "")
+    areas = " ".join(unit.areas)
+    score = _score([(title, LARGEST_WEIGHT), (said, _TEXT_WEIGHT), (areas, _DETAIL_WEIGHT)], query)
+    if score is None:
+        return None
+    return SearchHit(
+        type=Corpus.UNIT,
+        entity_id=f"{workflow_id}/{unit.name}",
+        title=clip(title, _TITLE),
+        snippet=snippet(said or areas or title, query),
+        score=share(score, query),
+        where={"workflow_id": workflow_id, "state": unit.name},
+    )
+
+
+def file_hit(found: FoundFile, query: TextQuery) -> SearchHit:
+    """Return a piece of a file as a result."""
+    return SearchHit(
+        type=next(corpus for corpus, kind in FILES.items() if kind == found.kind),
+        entity_id=f"{found.path}:{found.line}",
+        title=clip(found.path, _TITLE),
+        snippet=snippet(found.text, query),
+        score=share(found.score, query),
+        where={"name": found.path},
+    )
+
+
 def snippet(text: str, query: TextQuery) -> str:
     """Return the part of a text around the first word of the query, on one line, without secrets of known shapes."""
     flat = " ".join(text.split())
     low = flat.casefold()
-    places = [place for place in (low.find(word) for word in query.words) if place >= 0]
+    places = [place for place in (_place(low, word) for word in query.words) if place >= 0]
     start = max(0, min(places, default=0) - _BEFORE)
     return str(redact(clip(("…" if start else "") + flat[start:], _SNIPPET)).value)
 
 
 def _score(texts: Sequence[tuple[str, int]], query: TextQuery) -> int | None:
     whole = " ".join(text for text, _ in texts).casefold()
-    if not all(word.rstrip("+#") in whole or not word.isascii() for word in query.words):
+    if not all(beginning_of(word) in whole for word in query.needed):
         return None  # what has not even the letters of a word need not be taken apart
     found = read_words(texts, most=_WORDS)
     return query.score(dict(found.found_by), found.sequence)
+
+
+def _place(text: str, word: str) -> int:
+    """Return where a word stands in a text, or a form of it; -1 if neither is there."""
+    place, beginning = text.find(word), beginning_of(word)
+    return text.find(beginning) if place < 0 and beginning else place

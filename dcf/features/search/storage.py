@@ -1,7 +1,7 @@
-"""Reads what runs keep as text, for a search: outputs and the records of artifacts. Never writes.
+"""Reads what runs keep as text, for a search: outputs, the records of artifacts, and units. Never writes.
 
 So many states, artifacts and bytes of a run at most, read by a script for each run. Outputs take two packets, since the
-names of the states come first; artifacts one.
+names of the states come first; artifacts and units one.
 """
 
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from typing import Final
 
 from dcf.features.artifacts.documents import read_artifact
 from dcf.features.artifacts.model import Artifact
+from dcf.features.growing.model import Unit, read_unit
 from dcf.features.search.ranking import OutputText
 from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connections
@@ -61,6 +62,23 @@ return {#found == #names and 1 or 0, found}
 """Lua script that returns the records of the newest artifacts of a run, and whether those are all of them."""
 
 
+_MOST_UNITS: Final = 1_000
+"""Units of a run that are looked at: the newest."""
+
+_UNITS: Final = """
+local found, read = {}, 0
+local entries = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', ARGV[1] + 1)
+for at, entry in ipairs(entries) do
+  if at <= tonumber(ARGV[1]) and read < tonumber(ARGV[2]) then
+    read = read + #entry[2][2]
+    found[#found + 1] = entry[2][2]
+  end
+end
+return {#found == #entries and 1 or 0, found}
+"""
+"""Lua script that returns the newest units of a run, and whether those are all of them."""
+
+
 @record(frozen=True, slots=True, kw_only=True)
 class RunOutputs:
     """The outputs of runs, and whether all of these runs were looked at whole."""
@@ -74,6 +92,14 @@ class RunArtifacts:
     """Artifacts, each with its run, and whether these are all that the runs have."""
 
     artifacts: tuple[tuple[str, Artifact], ...]
+    is_complete: bool
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class RunUnits:
+    """Units of runs that grow, each with its run, and whether these are all that the runs have."""
+
+    units: tuple[tuple[str, Unit], ...]
     is_complete: bool
 
 
@@ -113,6 +139,16 @@ class RunTexts:
         named = zip(workflow_ids, replies, strict=True)
         found = tuple((run, read_artifact(load(text))) for run, (_, texts) in named for text in texts)
         return RunArtifacts(artifacts=found, is_complete=all(is_whole for is_whole, _ in replies))
+
+    def units(self, workflow_ids: Sequence[str]) -> RunUnits:
+        """Return the newest units of these runs, so many of each at most. Runs that do not grow have none."""
+        asked: list[Command] = [
+            ("EVAL", _UNITS, 1, keys_of(one).units, _MOST_UNITS, _MOST_READ) for one in workflow_ids
+        ]
+        replies = self._connections.send(*asked) if asked else []
+        named = zip(workflow_ids, replies, strict=True)
+        found = tuple((run, read_unit(load(text))) for run, (_, texts) in named for text in texts)
+        return RunUnits(units=found, is_complete=all(is_whole for is_whole, _ in replies))
 
 
 def _names(states: Json) -> list[str]:

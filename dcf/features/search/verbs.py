@@ -1,70 +1,79 @@
-"""The tool that searches definitions, findings, journals, artifacts and outputs at once. It parses and calls."""
+"""The verb that searches what is known, files of projects, and what runs wrote, at once. It calls and describes."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field
-
-from dcf.application.application import Application
-from dcf.core.access.model import Scope
 from dcf.core.access.provenance import marked
 from dcf.core.text.query import LONGEST_QUERY
-from dcf.features.search.operations import SearchRequest
-from dcf.features.search.ranking import MOST_HITS, read_corpora
+from dcf.features.search.ranking import MOST_HITS, SearchRequest, read_corpora
+from dcf.features.search.records import SearchedAll, SearchedType
 from dcf.verbs.callers import current_caller
-from dcf.verbs.registry import Answer, Arguments, JsonArray, ProjectId, WorkflowId, read_names, tool
-from dcf.verbs.unlisted import UNLISTED
+from dcf.verbs.derived_tools import add_tools
+from dcf.verbs.description.verb import Answered, Argument, Command, verb
+from dcf.verbs.description.words import OptionalRunId, ProjectId
+
+if TYPE_CHECKING:
+    from dcf.application.application import Application
 
 
-class SearchEverything(Arguments):
-    """Search definitions, findings, journals, artifacts and outputs at once: all words, and "a phrase" as it stands."""
-
-    query: str = Field(min_length=1, max_length=LONGEST_QUERY, description="Words.", examples=["price currency"])
-    types_json: JsonArray | None = Field(
-        default=None, description='Only these: ["definition", "finding", "journal", "artifact", "output"].'
-    )
-    workflow_id: WorkflowId | None = Field(default=None, description="Only of this run.")
-    project: ProjectId | None = Field(
-        default=None, description="Only of this project, or for everybody.", json_schema_extra=UNLISTED
-    )
-    limit: int = Field(default=10, ge=1, le=MOST_HITS, description="Most results.")
-
-
-class SearchAnswer(Answer):
-    """Results, best first, with a score of at most 1. `covered`: which runs' journals, artifacts and outputs were seen.
-
-    Those are the newest runs; of a journal the newest entries.
-    """
-
-    results: list[dict[str, Any]] = Field(default_factory=list)
-    covered: dict[str, Any] = Field(default_factory=dict)
-    provenance: dict[str, Any] | None = None
-
-
-@tool(
+@verb(
     toolset="knowledge",
-    scope=Scope.READ,
-    profiles=("member",),
-    arguments=SearchEverything,
-    answer=SearchAnswer,
-    read_only=True,
+    scope="read",
+    lists=("member",),
+    effect="reads",
+    says=lambda answer: f"{len(answer['results'])} results.",
+    codes=("unknown_run",),
+    command=Command(
+        name="runs search",
+        example='dcf runs search "currency EUR" --type journal',
+        show="dcf.cli.features.search:show_results",
+    ),
+    in_refusals={"results": (), "covered": {}},
 )
-def search(app: Application, args: SearchEverything) -> SearchAnswer:
-    """Return the best results of all kinds."""
-    if args.workflow_id is not None:
-        app.runs.read(args.workflow_id)
-    names = () if args.types_json is None else read_names(args.types_json, name="types_json")
+def search(
+    on: "Application",
+    query: Annotated[
+        str,
+        Argument(
+            means="Words.",
+            example="price currency",
+            min_length=1,
+            max_length=LONGEST_QUERY,
+            spelling='Words that must all be there; "a phrase" in quotes.',
+        ),
+    ],
+    *,
+    types: Annotated[
+        Sequence[SearchedType],
+        Argument(
+            means='Only these: ["definition", "finding", "journal", "artifact", "output", "unit", "document", '
+            '"blueprint", "code"].',
+            spelling="Only these; may be repeated.",
+            form="names",
+            tool="types_json",
+            option="--type",
+        ),
+    ] = (),
+    workflow_id: Annotated[OptionalRunId, Argument(means="Only of this run.", option="--run")] = None,
+    project: Annotated[
+        ProjectId | None, Argument(means="Only of this project, or for everybody.", listed=False)
+    ] = None,
+    limit: Annotated[int, Argument(means="Most results.", plain=True, ge=1, le=MOST_HITS)] = 10,
+) -> Answered[SearchedAll]:
+    """Search what is known, indexed files, and what runs wrote, at once: all words, and "a phrase" as it stands."""
+    if workflow_id is not None:
+        on.runs.read(workflow_id)
     request = SearchRequest(
-        text=args.query,
-        limit=args.limit,
-        corpora=read_corpora(names),
-        project=args.project,
-        run=args.workflow_id,
+        text=query,
+        limit=limit,
+        corpora=read_corpora(types),
+        project=project,
+        run=workflow_id,
         with_kept=current_caller().project is None,
     )
-    found = app.searching.search(request)
-    return SearchAnswer(
-        status=f"{len(found.hits)} results.",
-        results=[one.as_json() for one in found.hits],
-        covered=found.covered,
-        provenance=marked("whoever wrote what was found"),
-    )
+    results = on.searching.search(request)
+    members = {"results": [hit.as_json() for hit in results.hits], "covered": results.covered}
+    return Answered(SearchedAll, {**members, "provenance": marked("whoever wrote what was found")})
+
+
+add_tools(__name__)

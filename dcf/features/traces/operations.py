@@ -2,7 +2,7 @@
 
 The clock asks for it before it takes an ended run off its list (`clock.py`), and never waits: a thread sends. So a run
 stays on the list until its trace was sent; if the process dies before that, the clock of another sends it, with the
-same ids. A collector that does not answer is tried a few times: then the run is left to `dcf trace export`.
+same ids. A collector that does not answer is tried a few times: then the run is left to `dcf runs trace`.
 """
 
 import logging
@@ -109,7 +109,7 @@ class RunTraces:
             if self._failed[workflow_id] < tries:
                 self._marks.put_off(workflow_id)
                 return
-            _log.warning("trace of run %s is not sent (dcf trace export sends it): %s", workflow_id, error.message)
+            _log.warning("trace of run %s is not sent (dcf runs trace sends it): %s", workflow_id, error.message)
         self._failed.pop(workflow_id, None)
         self._marks.settle(workflow_id, finished_at)
 

@@ -100,7 +100,7 @@ def _used_up(
     changes: WriteSet, snapshot: Snapshot, meta: Meta, budget: Budget, reached: str, state: str
 ) -> Meta | More:
     """Open the issue that asks a person; the budget names it, so that a higher one resolves it."""
-    text = f"The budget of the run is used up: {reached}. Set a higher one (set_budget), or cancel the run."
+    text = f"The budget of the run is used up: {reached}. Set a higher one (`set_budget`), or cancel the run."
     opened = open_issue(
         changes,
         snapshot,
@@ -144,7 +144,7 @@ def block_by_project(snapshot: Snapshot, project: str, budget: Budget, reached: 
         snapshot,
         meta,
         key=f"project-budget:{snapshot.now}",
-        text=f"{_begin(project)}: {reached}. Set a higher one (put_project), or cancel the run.",
+        text=f"{_begin(project)}: {reached}. Set a higher one (`put_project`), or cancel the run.",
         by=AUTHOR,
         details={"project": project, "budget": budget.as_json(), "reached": reached},
     )

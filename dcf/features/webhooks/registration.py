@@ -10,13 +10,11 @@ from dcf.adapters.platforms import Platforms
 from dcf.errors import AgentUnknown, Conflict
 from dcf.features.webhooks.deliverer import KIND as WEBHOOK
 from dcf.features.webhooks.posting import Poster, shown
+from dcf.features.webhooks.records import LEASE_S
 from dcf.features.webhooks.storage import Rest, Webhook, Webhooks
 from dcf.skills.endpoints import read_endpoint
 from dcf.values.records import record
 from dcf.values.text_pieces import clip
-
-LEASE_S = 900
-"""Seconds that a webhook has for a piece of work, unless it is registered with others."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -61,7 +59,7 @@ class Registration:
         """Make a new key; the one before it goes on signing too, unless it is to end at once. Raise AgentUnknown."""
         found = self._webhooks.rotate(agent_id, at_once=at_once)
         if found is None:
-            raise AgentUnknown(f"There is no webhook '{clip(agent_id)}'.", "`dcf agents list` shows those there are.")
+            raise AgentUnknown(f"There is no webhook '{clip(agent_id)}'.", "`list_registered_agents` lists them.")
         return _registered(found, is_new=True)
 
     def all(self) -> list[Registered]:
@@ -79,7 +77,7 @@ class Registration:
         if known not in {None, WEBHOOK}:
             raise Conflict(
                 f"There is an agent '{clip(agent_id)}' on the platform '{clip(str(known))}'.",
-                "Choose another agent_id, or delete that agent first (delete_agent).",
+                "Choose another `agent_id`, or delete that agent on its platform first.",
             )
 
 

@@ -1,19 +1,17 @@
 """Areas: which files a piece of work is about, as globs, and whether those of two pieces overlap. Pure.
 
-An overlap is a hint for who plans, never a refusal: two pieces may touch the same directory and get along. `*` and `?`
-stay within a name, `**` stands for any directories; an area without them means a file, or a directory with all in it.
+An overlap is a hint for who plans, never a refusal: two pieces may touch the same directory and get along. What an area
+means is in `core/text/path_globs.py`.
 """
 
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Final
 
 from dcf.core.documents.model import StateDoc
+from dcf.core.text.path_globs import overlap
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
-_WILD: Final = "*?["
-_MOST_PARTS: Final = 32
 _NAMED: Final = 5
 
 
@@ -61,49 +59,6 @@ def event_data(found: Sequence[tuple[Occupied, str, str]]) -> dict[str, Json]:
         for other, one, its in found[:_NAMED]
     ]
     return {"overlaps": with_, "count": len(found)}
-
-
-def overlap(one: str, other: str) -> bool:
-    """Return True if a file may be in both areas."""
-    return _meet(_parts(one), _parts(other), {})
-
-
-def _parts(area: str) -> tuple[str, ...]:
-    parts = tuple(part for part in area.lower().replace("\\", "/").split("/") if part not in {"", "."})[:_MOST_PARTS]
-    return parts if any(sign in area for sign in _WILD) else (*parts, "**")
-
-
-def _meet(one: tuple[str, ...], other: tuple[str, ...], known: dict[tuple[int, int], bool]) -> bool:
-    place = (len(one), len(other))
-    if place not in known:
-        known[place] = _worked_out(one, other, known)
-    return known[place]
-
-
-def _worked_out(one: tuple[str, ...], other: tuple[str, ...], known: dict[tuple[int, int], bool]) -> bool:
-    if not one or not other:
-        return all(part == "**" for part in (*one, *other))
-    if one[0] == "**":
-        return _meet(one[1:], other, known) or _meet(one, other[1:], known)
-    if other[0] == "**":
-        return _meet(one, other[1:], known) or _meet(one[1:], other, known)
-    return _alike(one[0], other[0]) and _meet(one[1:], other[1:], known)
-
-
-def _alike(one: str, other: str) -> bool:
-    """Return True if a name may match both."""
-    wild = [part for part in (one, other) if any(sign in part for sign in _WILD)]
-    if len(wild) < 2:  # noqa: PLR2004 - one of the two is a plain name
-        return fnmatchcase(one, other) or fnmatchcase(other, one)
-    begins, ends = zip(_edges(one), _edges(other), strict=True)
-    first, last = sorted(begins, key=len), sorted(ends, key=len)
-    return first[1].startswith(first[0]) and last[1].endswith(last[0])
-
-
-def _edges(part: str) -> tuple[str, str]:
-    """Return what a pattern begins and ends with, up to its first and from its last wildcard."""
-    at = [index for index, sign in enumerate(part) if sign in "*?[]"]
-    return part[: at[0]], part[at[-1] + 1 :]
 
 
 def read_occupied(entry: str, found: Mapping[str, Json], state: str) -> Occupied:

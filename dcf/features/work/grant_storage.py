@@ -7,48 +7,14 @@ user, with what it asks for: a caller that asks for the same agent with another 
 
 from typing import Final
 
+from dcf.features.work.askers import Asker, Handed
 from dcf.store.connection.connections import Connections
 from dcf.store.keys import table as keys
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import dump, load
-from dcf.values.records import record
 
 _KEPT_S: Final = 3600
 """As long as a lease lasts at most."""
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class Asker:
-    """By what a repetition of an agent's call is known: its request id, or else its caller and what it asks for.
-
-    `workflow_id` is empty for a call that asks for work of any run; `filters` are those of a claim across runs.
-    """
-
-    agent_id: str
-    request_id: str | None = None
-    caller: str = ""
-    workflow_id: str = ""
-    filters: tuple[str | None, ...] = ()
-
-    @property
-    def key(self) -> str:
-        """Key of what is noted. No fingerprint has a colon, so that no request id is taken for a caller."""
-        if self.request_id is not None:
-            return keys.handed(self.agent_id, fingerprint(self.request_id))
-        return keys.handed(self.agent_id, f"to:{fingerprint(dump([self.caller, self.workflow_id, *self.filters]))}")
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class Handed:
-    """A state of a run, and the token with which it was, or is about to be, leased.
-
-    `message_id` is that of its event. `state` is empty for a claim, which may lease any.
-    """
-
-    workflow_id: str
-    state: str
-    token: str
-    message_id: str | None = None
 
 
 class HandedOut:
@@ -59,7 +25,7 @@ class HandedOut:
 
     def find(self, asker: Asker) -> Handed | None:
         """Return what an earlier call of the same was given."""
-        (text,) = self._connections.send(("GET", asker.key))
+        (text,) = self._connections.send(("GET", _key_of(asker)))
         if text is None:
             return None
         workflow_id, state, token, *more = load(text)
@@ -68,4 +34,12 @@ class HandedOut:
     def note(self, asker: Asker, handed: Handed) -> None:
         """Note the work that a call is about to return."""
         text = dump([handed.workflow_id, handed.state, handed.token, handed.message_id])
-        self._connections.send(("SET", asker.key, text, "EX", _KEPT_S))
+        self._connections.send(("SET", _key_of(asker), text, "EX", _KEPT_S))
+
+
+def _key_of(asker: Asker) -> str:
+    """Return the key of what is noted. No fingerprint has a colon, so that no request id is taken for a caller."""
+    if asker.request_id is not None:
+        return keys.handed(asker.agent_id, fingerprint(asker.request_id))
+    wanted = dump([asker.caller, asker.workflow_id, *asker.filters])
+    return keys.handed(asker.agent_id, f"to:{fingerprint(wanted)}")

@@ -13,7 +13,8 @@ from dcf.features.usage.operations import Usages
 from dcf.features.usage.storage import UsageBooks
 from dcf.features.work.area_operations import Areas
 from dcf.features.work.area_storage import AreaBook
-from dcf.features.work.grant_storage import Asker, Handed, HandedOut
+from dcf.features.work.askers import Asker, Handed
+from dcf.features.work.grant_storage import HandedOut
 from dcf.features.work.listing import WorkPage, WorkPlace, WorkQuery
 from dcf.features.work.refusals import nothing_found
 from dcf.features.work.search_storage import FoundState
@@ -41,7 +42,7 @@ _PAGES: Final = 20
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class FoundWork:
+class TakenWork:
     """A state of a run that was leased."""
 
     workflow_id: str
@@ -74,7 +75,7 @@ class WorkFinding:
         """Return a page of work. Two round trips at most."""
         return self._work.page(query)
 
-    def claim_work(self, query: WorkQuery, wish: Acquire, asker: Asker | None = None) -> FoundWork | Refusal:
+    def claim_work(self, query: WorkQuery, wish: Acquire, asker: Asker | None = None) -> TakenWork | Refusal:
         """Lease the next ready state for the wish's owner, the one of the oldest run first.
 
         An `asker` that was given a state before gets it again, as long as it is still held. One without a request id
@@ -95,7 +96,7 @@ class WorkFinding:
             time.sleep(JITTER.uniform(pause_s / 2, pause_s))
         return nothing_found(query.agent or "", [one.message for one in reasons])
 
-    def _given_before(self, query: WorkQuery, wish: Acquire, asker: Asker) -> FoundWork | None:
+    def _given_before(self, query: WorkQuery, wish: Acquire, asker: Asker) -> TakenWork | None:
         """Return what an earlier call of the same asker was given, if it is to get it again."""
         handed = self.handed.find(asker)
         if handed is None or not self._is_of_project(handed.workflow_id, query.project):
@@ -104,7 +105,7 @@ class WorkFinding:
             return None
         target = FoundState(workflow_id=handed.workflow_id, state=handed.state)
         again = self._try(target, replace(wish, token=handed.token))
-        return again if isinstance(again, FoundWork) else None
+        return again if isinstance(again, TakenWork) else None
 
     def _awaits_sign(self, handed: Handed) -> bool:
         """Return True if a state is still held as it was given, and no call came with the lease's token."""
@@ -132,7 +133,7 @@ class WorkFinding:
         mark: str,
         passed: list[FoundState],
         reasons: list[Refusal],
-    ) -> FoundWork | Refusal | None:
+    ) -> TakenWork | Refusal | None:
         """Look through the list once. Return None if others are about to take all that fits.
 
         An agent may have more live runs in which nothing is ready than one claim looks through. The next claim of this
@@ -148,7 +149,7 @@ class WorkFinding:
                     given = Handed(workflow_id=one.workflow_id, state=one.state, token=wish.token)
                     self.handed.note(asker, given)
                 answer = self._try(one, wish)
-                if isinstance(answer, FoundWork):
+                if isinstance(answer, TakenWork):
                     self._leave(query, None if begun is None else asked.place)
                     return answer
                 if answer is not None and answer.code == "work_limit_reached":
@@ -175,7 +176,7 @@ class WorkFinding:
                 self._left_at.clear()
             self._left_at[query] = place
 
-    def _try(self, found: FoundState, wish: Acquire) -> FoundWork | Refusal | None:
+    def _try(self, found: FoundState, wish: Acquire) -> TakenWork | Refusal | None:
         """Lease a state that was found; None if its run is gone."""
         try:
             answer = self._plane.acquire(found.workflow_id, replace(wish, state=found.state))
@@ -183,7 +184,7 @@ class WorkFinding:
             return None
         if isinstance(answer, Refusal):
             return answer
-        return FoundWork(workflow_id=found.workflow_id, leased=answer)
+        return TakenWork(workflow_id=found.workflow_id, leased=answer)
 
 
 def open_work(plane: ControlPlane, connections: Connections) -> WorkFinding:

@@ -20,7 +20,7 @@ def nothing_found(agent: str, reasons: Sequence[str]) -> Refusal:
     return Refusal(
         code="nothing_ready",
         message=f"No run has a state that '{agent}' can take now.{told}",
-        hint="Wait with await_workflow_event, or look again after retry_after_s.",
+        hint="Wait with `await_workflow_event`, or look again after retry_after_s.",
         retry_after_s=5,
     )
 

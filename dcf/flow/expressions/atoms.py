@@ -10,10 +10,9 @@ from dcf.flow.jsonata_code import UNKNOWN, Code, constant, defined, gathered, lo
 from dcf.flow.refusals import IN_A_TASK, Refusal
 from dcf.flow.scope import Scope, reads
 from dcf.steps.suggestions import near
-from dcf.steps.value_types import INT, STR, ValueType
+from dcf.steps.value_types import INT, STR, Field, ValueType
 
 _LARGEST: Final = 2**53
-_ANNOTATE_LIST: Final = "Annotate it: x: list[str] = ..."
 
 
 @reads(ast.Constant)
@@ -51,24 +50,24 @@ def _attribute(scope: Scope, node: ast.Attribute) -> Code:
     if not scope.is_local(node):
         return _of_module(scope, node)
     base = scope.value(node.value)
-    text = ast.unparse(node.value)
     if base.type.kind == "any":
         advice = 'Annotate it with a dataclass or pydantic model, or read a key: ["..."].'
-        raise Refusal(node, f"The type of {text} is not known.", advice)
+        raise Refusal(node, f"The type of {base.source} is not known.", advice)
     if not base.type.by_dot:
         is_mapping = base.type.kind in {"obj", "dict"}
         advice = f"Write [{json.dumps(node.attr, allow_nan=False)}] for a key." if is_mapping else IN_A_TASK
         raise Refusal(node, f"A {base.type} has no field '.{node.attr}' in a flow.", advice)
-    field = base.type.field(node.attr)
-    if field is None:
-        hint = near(node.attr, [known.name for known in base.type.fields])
-        raise Refusal(node, f"{base.type} has no field '{node.attr}'.{hint}", _known_fields(base.type))
+    field = _field(base.type, node.attr, "field", node)
     return place(base, node.attr, field.type, sure=field.always and not base.type.optional)
 
 
-def _known_fields(kind: ValueType) -> str:
-    names = ", ".join(field.name for field in kind.fields)
-    return f"It has {names}." if names else ""
+def _field(kind: ValueType, name: str, noun: str, node: ast.expr) -> Field:
+    field = kind.field(name)
+    if field is None:
+        names = [known.name for known in kind.fields]
+        advice = f"It has {', '.join(names)}." if names else ""
+        raise Refusal(node, f"{kind} has no {noun} '{name}'.{near(name, names)}", advice)
+    return field
 
 
 @reads(ast.Subscript)
@@ -82,17 +81,16 @@ def _subscript(scope: Scope, node: ast.Subscript) -> Code:
     index = defined(scope.value(node.slice))
     if base.type.kind == "list":
         if index.type != INT:
-            raise Refusal(node.slice, f"The place in a list is a whole number, not {index.type}.", "")
+            raise Refusal(node.slice, f"The place in a list is a whole number, not {index.type}.", "Write xs[0].")
         may_fail = base.may_fail or index.may_fail
         return Code(f"{base.within(PATH)}[{index.text}]", base.type.element, INDEX, sure=False, may_fail=may_fail)
     if base.type.kind in {"dict", "obj"}:
         if index.type != STR:
-            raise Refusal(node.slice, f"A key is a string, not {index.type}.", "")
+            raise Refusal(node.slice, f"A key is a string, not {index.type}.", "Write d[f'{key}'].")
         return lookup(base, index, base.type.values)
     if base.type.kind == "str":
         raise Refusal(node, "A flow does not read a character of a string by its place.", "Write s[i:i + 1].")
-    message = f"Whether {ast.unparse(node.value)} is a list or a dict is not known."
-    raise Refusal(node, message, _ANNOTATE_LIST)
+    raise Refusal(node, f"Whether {base.source} is a list or a dict is not known.", base.annotated("list[str]"))
 
 
 def _by_key(base: Code, key: str, node: ast.Subscript) -> Code:
@@ -101,10 +99,7 @@ def _by_key(base: Code, key: str, node: ast.Subscript) -> Code:
     if base.type.kind != "obj":
         kind, always = base.type.element, False
     else:
-        field = base.type.field(key)
-        if field is None:
-            hint = near(key, [known.name for known in base.type.fields])
-            raise Refusal(node, f"{base.type} has no key '{key}'.{hint}", _known_fields(base.type))
+        field = _field(base.type, key, "key", node)
         kind, always = field.type, field.always
     if "`" in key:
         return lookup(base, constant(key), kind)
@@ -115,7 +110,7 @@ def _slice(scope: Scope, base: Code, cut: ast.Slice, node: ast.AST) -> Code:
     if cut.step is not None:
         raise Refusal(node, "A slice with a step cannot be part of a flow.", IN_A_TASK)
     if base.type.optional or base.type.kind not in {"str", "list"}:
-        raise Refusal(node, f"A slice of {base.type} is not known to be of a string or a list.", _ANNOTATE_LIST)
+        raise Refusal(node, f"A slice of {base.type} may be of a string or a list.", base.annotated("list[str]"))
     size = "$length($_v)" if base.type.kind == "str" else "$count($_v)"
     begin, end = _bound(scope, cut.lower, "0"), _bound(scope, cut.upper, "$_n")
     may_fail = base.is_risky or begin.may_fail or end.may_fail
@@ -134,9 +129,8 @@ def _bound(scope: Scope, node: ast.expr | None, otherwise: str) -> Code:
         return Code(otherwise, INT)
     end = defined(scope.value(node))
     if end.type != INT:
-        raise Refusal(node, "The ends of a slice are whole numbers.", "")
+        raise Refusal(node, "The ends of a slice are whole numbers.", "Write xs[1:3].")
     if end.is_constant:
         number = end.constant
         return Code(f"$min([{number}, $_n])" if number >= 0 else f"$max([0, $_n - {-number}])", INT)
-    text = f"($_p := {end.text}; $_p < 0 ? $max([0, $_n + $_p]) : $min([$_p, $_n]))"
-    return Code(text, INT, may_fail=end.may_fail)
+    return Code(f"($_p := {end.text}; $_p < 0 ? $max([0, $_n + $_p]) : $min([$_p, $_n]))", INT, may_fail=end.may_fail)

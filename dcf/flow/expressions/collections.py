@@ -1,18 +1,17 @@
 """Lists, dicts, and comprehensions without a step. Those with a step are Maps (`dcf.flow.states.maps`)."""
 
 import ast
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
 
-from dcf.asl.jsonata.writing import AND, FUNCTIONS, PATH, quoted
-from dcf.flow.expressions.truth import truth
-from dcf.flow.jsonata_code import UNKNOWN, Code, any_risky, defined, gathered, keys_of, listed, template
+from dcf.asl.jsonata.writing import FUNCTIONS, INDEX, PATH, quoted
+from dcf.flow.expressions.truth import narrowed, truth
+from dcf.flow.jsonata_code import UNKNOWN, Code, any_risky, constant, defined, gathered, keys_of, listed, template
+from dcf.flow.names import Environment
 from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Scope, reads
-from dcf.steps.value_types import ANY, INT, STR, Field, ValueType, join, joined, list_of
+from dcf.steps.suggestions import near
+from dcf.steps.value_types import ANY, INT, STR, Field, ValueType, default_of, fits, join, joined, list_of, type_of
 from dcf.values.records import record, replace
-
-_ANNOTATE_LIST: Final = "Annotate it: x: list[str] = ..."
 
 
 @reads(ast.List)
@@ -29,25 +28,25 @@ def _list(scope: Scope, node: ast.List) -> Code:
 def _spread(scope: Scope, item: ast.expr) -> Code:
     if not isinstance(item, ast.Starred):
         return listed([scope.value(item)])
-    items = defined(scope.value(item.value))
-    if not items.type.is_list:
-        raise Refusal(item, f"* spreads a list; this is {items.type}.", _ANNOTATE_LIST)
-    return items
+    return as_list(scope.value(item.value), "*")
+
+
+def as_list(code: Code, user: str) -> Code:
+    """Return the code of what must be a list."""
+    if not code.type.is_list:
+        raise Refusal(code.node, f"{user} takes a list; {code.source} is {code.type}.", code.annotated("list[str]"))
+    return defined(code)
 
 
 @reads(ast.Dict)
 def _dict(scope: Scope, node: ast.Dict) -> Code:
-    if any(key is None for key in node.keys):
-        return _merged(scope, node)
-    if len(set(map(ast.unparse, filter(None, node.keys)))) != len(node.keys):
+    written = [ast.unparse(key) for key in node.keys if key]
+    if len(set(written)) != len(written):
         raise Refusal(node, "This dict has the same key twice.", "Leave one of them out.")
-    pairs = [(_key(scope, key), scope.value(value)) for key, value in zip(node.keys, node.values, strict=True) if key]
-    if all(key.is_constant for key, _ in pairs):
-        return object_of({key.constant: value for key, value in pairs})
-    # Two keys that turn out equal are an error of JSONata in one object, so each has an object of its own.
-    objects = [f"{{{key.text}: {defined(value).text}}}" for key, value in pairs]
-    kind = ValueType("dict", joined([value.type for _, value in pairs]) or ANY)
-    return Code(f"$merge([{', '.join(objects)}])", kind, may_fail=any_risky([code for pair in pairs for code in pair]))
+    items = zip(node.keys, node.values, strict=True)
+    pairs = [(None if key is None else _key(scope, key), scope.value(value)) for key, value in items]
+    named = {key.constant: value for key, value in pairs if key is not None and key.is_constant}
+    return object_of(named) if len(named) == len(pairs) else _merged(pairs)
 
 
 def object_of(fields: Mapping[str, Code], kind: ValueType | None = None) -> Code:
@@ -58,22 +57,42 @@ def object_of(fields: Mapping[str, Code], kind: ValueType | None = None) -> Code
     return Code(text, kind or own, template=parts, may_fail=any_risky(fields.values()))
 
 
-def _merged(scope: Scope, node: ast.Dict) -> Code:
+def made_of(scope: Scope, node: ast.Call, kind: type) -> Code:
+    """Read an object that is made of its fields, as JSON has it."""
+    made = type_of(kind)
+    names = [field.name for field in made.fields]
+    named = {option.arg: option.value for option in node.keywords if option.arg}
+    written = {**dict(zip(names, node.args, strict=False)), **named}
+    for name, value in written.items():
+        if name not in names:
+            raise Refusal(value, f"{made} has no field '{name}'.{near(name, names)}", f"It has {', '.join(names)}.")
+    values: dict[str, Code] = {}
+    for field in made.fields:
+        argument = written.get(field.name)
+        if argument is not None:
+            values[field.name] = defined(scope.value(argument))
+            if not fits(values[field.name].type, field.type):
+                message = f"{made}.{field.name} is {field.type}, this is {values[field.name].type}."
+                raise Refusal(argument, message, "Change the value, or the annotation of the field.")
+        elif field.always:
+            try:
+                values[field.name] = constant(default_of(kind, field.name))
+            except LookupError:
+                raise Refusal(node, f"{made} needs '{field.name}'.", f"Add {field.name}=...") from None
+    return object_of(values, made)
+
+
+def _merged(pairs: Sequence[tuple[Code | None, Code]]) -> Code:
+    """Return one object of many: equal keys are an error of JSONata in an object that is written out."""
     pieces: list[Code] = []
     fields: dict[str, Field] = {}
-    is_known = True
-    for key, value in zip(node.keys, node.values, strict=True):
-        if key is None:
-            piece = defined(scope.value(value))
-            if not piece.type.is_mapping:
-                raise Refusal(value, f"** spreads a dict; this is {piece.type}.", "Annotate it with a TypedDict.")
-        else:
-            name = _key(scope, key)
-            piece = _pair(name, defined(scope.value(value)))
-        pieces.append(piece)
-        is_known = is_known and piece.type.kind == "obj"
-        fields.update({field.name: _over(fields.get(field.name), field) for field in piece.type.fields})
+    for key, value in pairs:
+        if key is None and not value.type.is_mapping:
+            raise Refusal(value.node, f"** spreads a dict; this is {value.type}.", "Annotate it with a TypedDict.")
+        pieces.append(defined(value) if key is None else _pair(key, defined(value)))
+        fields.update({field.name: _over(fields.get(field.name), field) for field in pieces[-1].type.fields})
     values = ValueType("dict", joined([piece.type.values for piece in pieces]) or ANY)
+    is_known = all(piece.type.kind == "obj" for piece in pieces)
     kind = ValueType("obj", None, tuple(fields.values())) if is_known else values
     return Code(f"$merge([{', '.join(piece.text for piece in pieces)}])", kind, may_fail=any_risky(pieces))
 
@@ -100,92 +119,66 @@ def _key(scope: Scope, node: ast.expr) -> Code:
     return key
 
 
+def ends_of(scope: Scope, call: ast.Call) -> list[Code]:
+    """Return the ends of a `range(...)`."""
+    ends = [defined(scope.value(end)) for end in call.args]
+    if any(end.type != INT for end in ends) or len(ends) not in {1, 2}:
+        raise Refusal(call, "range() takes one or two whole numbers here.", "Multiply in the loop for a step.")
+    return ends
+
+
 @record(frozen=True, slots=True)
 class Items:
-    """The items of a comprehension, the names of an item, and the parameter of the function in JSONata."""
+    """The items of a comprehension or loop, and the names of an item, which is `parameter` in JSONata."""
 
     code: Code
     names: Mapping[str, Code]
     parameter: str
 
 
-def items_of(scope: Scope, comprehension: ast.comprehension) -> Items:
+def items_of(scope: Scope, target: ast.expr, iterated: ast.expr, parameter: str = "") -> Items:
     """Read what a comprehension or loop goes over."""
-    iterated, target = comprehension.iter, comprehension.target
-    if comprehension.is_async:
-        advice = "Leave it out; a comprehension with a step in it is a Map, whose items run at the same time."
-        raise Refusal(target, "async cannot be part of a flow.", advice)
-    pairs = _PAIRS.get(_method_or_function(scope, iterated))
-    if pairs is not None and isinstance(target, ast.Tuple) and isinstance(iterated, ast.Call):
-        return pairs(scope, iterated, target)
+    if isinstance(target, ast.Tuple):
+        return _pairs_of(scope, target, iterated, parameter or f"$_kv{len(scope.frames)}")
     if not isinstance(target, ast.Name):
         raise Refusal(target, "This goes over one name.", "Take it apart inside: x[0], x[1].")
-    items = defined(scope.value(iterated))
-    if items.type.is_mapping:
-        items = keys_of(items)
-    if not items.type.is_list:
-        message = f"This goes over a list; {ast.unparse(iterated)} is {items.type}."
-        raise Refusal(iterated, message, _ANNOTATE_LIST)
-    parameter = f"${target.id}_" if target.id in FUNCTIONS else f"${target.id}"
-    return Items(items, {target.id: Code(parameter, items.type.element)}, parameter)
+    items = scope.value(iterated)
+    items = keys_of(defined(items)) if items.type.is_mapping else as_list(items, f"A loop over {target.id}")
+    parameter = parameter or f"${target.id}" + ("_" if target.id in FUNCTIONS else "")
+    return Items(items, {target.id: Code(parameter, items.type.element, INDEX)}, parameter)
 
 
-def _method_or_function(scope: Scope, node: ast.expr) -> str:
-    if not isinstance(node, ast.Call):
-        return ""
-    if isinstance(node.func, ast.Attribute):
-        return f".{node.func.attr}"
-    return "enumerate" if scope.resolve(node.func) is enumerate else ""
-
-
-def _two_names(target: ast.Tuple) -> tuple[str, str]:
+def _pairs_of(scope: Scope, target: ast.Tuple, iterated: ast.expr, parameter: str) -> Items:
+    """Read `for key, value in d.items()` or `for number, x in enumerate(xs)`."""
+    match iterated:
+        case ast.Call(func=ast.Attribute(value=whole, attr="items"), args=[]):
+            base = defined(scope.value(whole))
+            if not base.type.is_mapping:
+                raise Refusal(iterated, f".items() of {base.type}.", base.annotated("dict[str, int]"))
+            text = f"$each({base.text}, function($_v, $_k) {{ {{'k': $_k, 'v': $_v}} }})"
+            kinds = (STR, base.type.values)
+        case ast.Call(func=function, args=[whole], keywords=[]) if scope.resolve(function) is enumerate:
+            base = as_list(scope.value(whole), "enumerate()")
+            text = f"$map({base.text}, function($_v, $_i) {{ {{'k': $_i, 'v': $_v}} }})"
+            kinds = (INT, base.type.element)
+        case _:
+            advice = "Take it apart inside: x[0], x[1]; two names go over d.items() or enumerate(xs)."
+            raise Refusal(target, "This goes over one name.", advice)
     names = [part.id for part in target.elts if isinstance(part, ast.Name)]
-    if len(names) != len(target.elts) or len(names) != 2:  # noqa: PLR2004 - a pair
+    if len(names) != len(target.elts) or len(names) != len(kinds):
         raise Refusal(target, "This goes over two names.", "Write: for key, value in ...")
-    return names[0], names[1]
+    pair = ValueType("obj", None, tuple(map(Field, "kv", kinds)))
+    parts = {name: Code(f"{parameter}.{key}", kind, PATH) for name, key, kind in zip(names, "kv", kinds, strict=True)}
+    return Items(Code(f"[{text}]", list_of(pair), may_fail=base.may_fail), parts, parameter)
 
 
-def _dict_items(scope: Scope, call: ast.Call, target: ast.Tuple) -> Items:
-    assert isinstance(call.func, ast.Attribute), "the table names a method"
-    base = defined(scope.value(call.func.value))
-    if not base.type.is_mapping:
-        raise Refusal(call, f".items() of {base.type}.", "Annotate it: x: dict[str, int] = ...")
-    text = f"[$each({base.text}, function($_v, $_k) {{ {{'k': $_k, 'v': $_v}} }})]"
-    return _pairs_of(scope, text, target, (STR, base.type.values), may_fail=base.may_fail)
-
-
-def _enumerated(scope: Scope, call: ast.Call, target: ast.Tuple) -> Items:
-    if len(call.args) != 1 or call.keywords:
-        raise Refusal(call, "enumerate() takes one list here.", "Add to the number where it is used.")
-    items = defined(scope.value(call.args[0]))
-    if not items.type.is_list:
-        raise Refusal(call, f"enumerate() goes over a list; this is {items.type}.", _ANNOTATE_LIST)
-    text = f"[$map({items.text}, function($_v, $_i) {{ {{'k': $_i, 'v': $_v}} }})]"
-    return _pairs_of(scope, text, target, (INT, items.type.element), may_fail=items.may_fail)
-
-
-def _pairs_of(
-    scope: Scope, text: str, target: ast.Tuple, kinds: tuple[ValueType, ValueType], *, may_fail: bool
-) -> Items:
-    first, second = _two_names(target)
-    pair = ValueType("obj", None, (Field("k", kinds[0]), Field("v", kinds[1])))
-    parameter = f"$_kv{len(scope.frames)}"
-    names = {first: Code(f"{parameter}.k", kinds[0], PATH), second: Code(f"{parameter}.v", kinds[1], PATH)}
-    return Items(Code(text, list_of(pair), may_fail=may_fail), names, parameter)
-
-
-_PAIRS: Final[Mapping[str, Callable[[Scope, ast.Call, ast.Tuple], Items]]] = {
-    ".items": _dict_items,
-    "enumerate": _enumerated,
-}
-
-
-def _condition(scope: Scope, comprehension: ast.comprehension) -> Code | None:
-    parts = [truth(scope, test) for test in comprehension.ifs]
-    if not parts:
-        return None
-    text = " and ".join(part.within(AND) for part in parts)
-    return Code(text, parts[0].type, AND, may_fail=any_risky(parts))
+def _tested(scope: Scope, comprehension: ast.comprehension) -> tuple[Code | None, Environment]:
+    """Return the condition of a comprehension, and what is known of each item that passes."""
+    if not comprehension.ifs:
+        return None, {}
+    first, *others = comprehension.ifs
+    test = ast.copy_location(ast.BoolOp(ast.And(), comprehension.ifs), first) if others else first
+    return truth(scope, test), narrowed(scope, test, holds=True)
 
 
 @reads(ast.ListComp, ast.GeneratorExp)
@@ -193,10 +186,11 @@ def _comprehension(scope: Scope, node: ast.ListComp | ast.GeneratorExp) -> Code:
     if len(node.generators) > 1:
         raise Refusal(node, "A comprehension has one `for` here.", "Nest two, or do it in a @task function.")
     (comprehension,) = node.generators
-    items = items_of(scope, comprehension)
+    items = items_of(scope, comprehension.target, comprehension.iter)
     with scope.frame(items.names):
-        condition = _condition(scope, comprehension)
-        each = defined(scope.value(node.elt))
+        condition, known = _tested(scope, comprehension)
+        with scope.frame(known):
+            each = defined(scope.value(node.elt))
     may_fail = any_risky([items.code, each, *([] if condition is None else [condition])])
     text = _listed_by(items, each, condition)
     return Code(text, list_of(each.type), may_fail=may_fail)
@@ -216,35 +210,12 @@ def _dict_comprehension(scope: Scope, node: ast.DictComp) -> Code:
     if len(node.generators) > 1 or scope.has_step(node):
         raise Refusal(node, "A dict comprehension has one `for` and no step here.", "Make a list first.")
     (comprehension,) = node.generators
-    items = items_of(scope, comprehension)
+    items = items_of(scope, comprehension.target, comprehension.iter)
     with scope.frame(items.names):
-        condition = _condition(scope, comprehension)
-        key, value = _key(scope, node.key), defined(scope.value(node.value))
+        condition, known = _tested(scope, comprehension)
+        with scope.frame(known):
+            key, value = _key(scope, node.key), defined(scope.value(node.value))
     pair = replace(_pair(key, value), type=ValueType("dict", value.type), constant=UNKNOWN)
     text = gathered(items.code.text, items.parameter, pair, None if condition is None else condition.text)
     may_fail = any_risky([items.code, key, value, *([] if condition is None else [condition])])
     return Code(f"$merge({text})", ValueType("dict", value.type), may_fail=may_fail)
-
-
-def refuses(kind: type[ast.expr], message: str, advice: str) -> None:
-    """Register the refusal of a kind of expression."""
-
-    def refuse(_: Scope, node: ast.expr) -> Code:
-        raise Refusal(node, message, advice)
-
-    reads(kind)(refuse)
-
-
-refuses(ast.Set, "A set is no JSON value.", "Write a list.")
-refuses(ast.SetComp, "A set is no JSON value.", "Write a list.")
-refuses(ast.Tuple, "A tuple is no JSON value.", "Write a list: [a, b].")
-refuses(ast.Starred, "* has no place here.", "Write the values out.")
-refuses(ast.NamedExpr, ":= cannot be part of a flow.", "Assign the name on a line of its own.")
-refuses(ast.Lambda, "A lambda has no place in a flow, but as key= of sorted.", "Write a comprehension, or a @task.")
-refuses(
-    ast.Await,
-    "await has no place in a flow: every step is waited for.",
-    "Leave it out; parallel(...) and comprehensions run at the same time.",
-)
-refuses(ast.Yield, "yield cannot be part of a flow.", "Return a list.")
-refuses(ast.YieldFrom, "yield cannot be part of a flow.", "Return a list.")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from dcf.asl.jsonata.writing import ATOM, PATH
+from dcf.flow.expressions.texts import f_string
 from dcf.flow.jsonata_code import Code, any_risky, constant, defined, element, gathered, keys_of
 from dcf.flow.refusals import IN_A_TASK, Refusal
 from dcf.flow.scope import Scope
@@ -17,7 +18,9 @@ _IN_PLACE: Final = ("append", "extend", "insert", "pop", "sort", "remove", "clea
 def method_call(scope: Scope, node: ast.Call, function: ast.Attribute) -> Code:
     """Read the call of a method of a value."""
     base = defined(scope.value(function.value))
-    if node.keywords:
+    if base.type == STR and function.attr == "format":
+        raise Refusal(node, ".format() cannot be part of a flow.", f_string(base.constant, r"\{\}", node.args))
+    if node.keywords and function.attr != "update":
         raise Refusal(node, f".{function.attr}() takes no names here.", "Leave them out, or do it in a @task function.")
     arguments = [defined(scope.value(argument)) for argument in node.args]
     methods = _STRING if base.type == STR else _DICT if base.type.is_mapping else {}
@@ -31,65 +34,42 @@ def method_call(scope: Scope, node: ast.Call, function: ast.Attribute) -> Code:
 def _refusal_of(node: ast.Call, function: ast.Attribute, base: Code) -> Refusal:
     name = function.attr
     if name in _IN_PLACE and base.type.kind in {"list", "dict", "obj"}:
-        owner = ast.unparse(function.value)
-        is_longer = name in {"append", "extend"}
-        advice = f"Assign a new list: {owner} = [*{owner}, x]." if is_longer else "Assign a new value, or use a @task."
-        return Refusal(node, f".{name}() changes a value in place.", advice)
+        return Refusal(node, f".{name}() changes a value in place.", _new_value(node, name, function.value))
     known = sorted({method for method, _ in (_STRING if base.type == STR else _DICT)})
     if base.type == STR or base.type.is_mapping:
         message = f".{name}() of {base.type} with these arguments cannot be part of a flow.{near(name, known)}"
         return Refusal(node, message, f"Known are {', '.join(known)}; split and replace take a text written out.")
-    advice = "Annotate the value: x: str = ..." if base.type.kind == "any" else IN_A_TASK
+    advice = base.annotated("str") if base.type.kind == "any" else IN_A_TASK
     return Refusal(node, f".{name}() of {base.type} cannot be part of a flow.", advice)
+
+
+def _new_value(node: ast.Call, name: str, owner: ast.expr) -> str:
+    """Return the advice to assign a new list or dict."""
+    text = ", ".join(map(ast.unparse, node.args))
+    if not isinstance(owner, ast.Name) or name not in {"append", "extend", "update"}:
+        return "Assign a new value, or use a @task."
+    if name != "update":
+        return f"Write {owner.id} = [*{owner.id}, {'*' * (name == 'extend')}{text}]."
+    parts = [f"{option.arg!r}: {ast.unparse(option.value)}" for option in node.keywords]
+    parts += [ast.unparse(part)[1:-1] if isinstance(part, ast.Dict) else f"**{text}" for part in node.args]
+    return f"Write {owner.id} = {{**{owner.id}, {', '.join(parts)}}}."
 
 
 Method = Callable[[Code, Sequence[Code]], Code | None]
 """Returns the code of a call; None if the arguments do not suit."""
 
 
-def _alone(pattern: str) -> Method:
-    """Return the method of a string without arguments."""
-
-    def call(base: Code, _: Sequence[Code]) -> Code:
-        return Code(pattern.format(base.text), STR, may_fail=base.may_fail)
-
-    return call
-
-
-def _compared(pattern: str) -> Method:
-    """Return the method that compares two strings, `$_v[0]` and `$_v[1]`."""
+def _written(pattern: str, kind: ValueType, *wanted: ValueType, is_fixed: bool = False) -> Method:
+    """Return the method whose arguments are of these types; `is_fixed`: the first is a text that is written out."""
 
     def call(base: Code, arguments: Sequence[Code]) -> Code | None:
-        if arguments[0].type != STR:
+        types = [argument.type for argument in arguments]
+        if types != list(wanted) or (is_fixed and not (arguments[0].is_constant and arguments[0].constant)):
             return None
-        text = f"($_v := [{base.text}, {arguments[0].text}]; {pattern})"
-        return Code(text, BOOL, may_fail=any_risky([base, *arguments]))
+        text = pattern.format(base.text, *(argument.text for argument in arguments))
+        return Code(text, kind, may_fail=any_risky([base, *arguments]))
 
     return call
-
-
-def _split(base: Code, arguments: Sequence[Code]) -> Code | None:
-    if not (arguments[0].is_constant and isinstance(arguments[0].constant, str) and arguments[0].constant):
-        return None
-    return Code(f"[$split({base.text}, {arguments[0].text})]", list_of(STR), may_fail=base.may_fail)
-
-
-def _replace(base: Code, arguments: Sequence[Code]) -> Code | None:
-    old, new = arguments
-    if not (old.is_constant and isinstance(old.constant, str) and old.constant) or new.type != STR:
-        return None
-    text = f"$replace({base.text}, {old.text}, {new.text})"
-    return Code(text, STR, may_fail=any_risky([base, *arguments]))
-
-
-def _join(base: Code, arguments: Sequence[Code]) -> Code | None:
-    if arguments[0].type != list_of(STR):
-        return None
-    return Code(f"$join({arguments[0].text}, {base.text})", STR, may_fail=any_risky([base, *arguments]))
-
-
-def _keys(base: Code, _: Sequence[Code]) -> Code:
-    return keys_of(base)
 
 
 def _values(base: Code, _: Sequence[Code]) -> Code:
@@ -124,22 +104,22 @@ def _type_under(kind: ValueType, key: Code) -> ValueType:
 _STARTS: Final = "$_v[1] = '' or $contains($_v[0], $_v[1]) and $substringBefore($_v[0], $_v[1]) = ''"
 _ENDS: Final = (
     "$_n := $length($_v[0]) - $length($_v[1]); $_n >= 0 and"
-    " $join([$filter([$split($_v[0], '')], function($_x, $_i) { $_i >= $_n })]) = $_v[1]"
+    " $join([$filter([$split($_v[0], '')], function($_x, $_i) {{ $_i >= $_n }})]) = $_v[1]"
 )
 _STRING: Final[Mapping[tuple[str, int], Method]] = {
-    ("upper", 0): _alone("$uppercase({})"),
-    ("lower", 0): _alone("$lowercase({})"),
-    ("strip", 0): _alone("$replace({}, /^\\s+|\\s+$/, '')"),
-    ("lstrip", 0): _alone("$replace({}, /^\\s+/, '')"),
-    ("rstrip", 0): _alone("$replace({}, /\\s+$/, '')"),
-    ("startswith", 1): _compared(_STARTS),
-    ("endswith", 1): _compared(_ENDS),
-    ("split", 1): _split,
-    ("replace", 2): _replace,
-    ("join", 1): _join,
+    ("upper", 0): _written("$uppercase({})", STR),
+    ("lower", 0): _written("$lowercase({})", STR),
+    ("strip", 0): _written("$replace({}, /^\\s+|\\s+$/, '')", STR),
+    ("lstrip", 0): _written("$replace({}, /^\\s+/, '')", STR),
+    ("rstrip", 0): _written("$replace({}, /\\s+$/, '')", STR),
+    ("startswith", 1): _written(f"($_v := [{{}}, {{}}]; {_STARTS})", BOOL, STR),
+    ("endswith", 1): _written(f"($_v := [{{}}, {{}}]; {_ENDS})", BOOL, STR),
+    ("split", 1): _written("[$split({}, {})]", list_of(STR), STR, is_fixed=True),
+    ("replace", 2): _written("$replace({}, {}, {})", STR, STR, STR, is_fixed=True),
+    ("join", 1): _written("$join({1}, {0})", STR, list_of(STR)),
 }
 _DICT: Final[Mapping[tuple[str, int], Method]] = {
-    ("keys", 0): _keys,
+    ("keys", 0): lambda base, _: keys_of(base),
     ("values", 0): _values,
     ("get", 1): _get,
     ("get", 2): _get,

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from dcf.asl.jsonata.writing import AND, ATOM, COMPARISON, PRODUCT, STEP, SUM
+from dcf.flow.expressions.texts import f_string
 from dcf.flow.expressions.truth import truth
 from dcf.flow.jsonata_code import Code, constant, defined
 from dcf.flow.refusals import IN_A_TASK, Refusal
@@ -20,12 +21,13 @@ _SIGNS: Final[Mapping[type[ast.operator], str]] = {
     ast.Mod: "%",
 }
 _ORDERS: Final[Mapping[type[ast.cmpop], str]] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
-_ANNOTATE_NUMBER: Final = "Annotate it: x: float = ..."
-_ANNOTATE_LIST: Final = "Annotate it: x: list[str] = ..."
 
 
 @reads(ast.BinOp)
 def _arithmetic(scope: Scope, node: ast.BinOp) -> Code:
+    if isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):
+        values = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+        raise Refusal(node, "% of a text cannot be part of a flow.", f_string(node.left.value, "%[sd]", values))
     left, right = defined(scope.value(node.left)), defined(scope.value(node.right))
     sign = _SIGNS.get(type(node.op))
     if sign is None:
@@ -56,12 +58,12 @@ def _appended(left: Code, right: Code) -> ValueType:
 
 
 def _refusal_of(node: ast.BinOp, sign: str, left: Code, right: Code) -> Refusal:
-    for operand, code in ((node.left, left), (node.right, right)):
+    for code in (left, right):
         if code.type.kind == "any" or code.type.optional:
-            state = "not known" if code.type.kind == "any" else f"{code.type}"
-            message = f"The type of {ast.unparse(operand)} is {state}, and {sign} depends on it."
-            advice = _ANNOTATE_NUMBER if code.type.kind == "any" else "Write `if x is not None:` around it, or x or 0."
-            return Refusal(operand, message, advice)
+            is_any = code.type.kind == "any"
+            message = f"The type of {code.source} is {'not known' if is_any else code.type}, and {sign} depends on it."
+            advice = code.annotated("float") if is_any else "Write `if x is not None:` around it, or x or 0."
+            return Refusal(code.node, message, advice)
     message = f"{left.type} {sign} {right.type} cannot be part of a flow."
     return Refusal(node, message, "Use numbers, two strings or two lists; do others in a @task function.")
 
@@ -73,11 +75,8 @@ def _divided(sign: str, left: Code, right: Code) -> Code:
         text, level = _quotient(sign, left.within(PRODUCT - 1), right.within(PRODUCT), right.within(SUM))
         return Code(text, kind, level, may_fail=left.may_fail)
     quotient, _ = _quotient(sign, "$_a", "$_b", "$_b")
-    text = (
-        f"($_v := [{left.text}, {right.text}]; $_a := $_v[0]; $_b := $_v[1];"
-        f" $_b = 0 ? $error('ZeroDivisionError: division by zero') : {quotient})"
-    )
-    return Code(text, kind, may_fail=True)
+    names = f"$_v := [{left.text}, {right.text}]; $_a := $_v[0]; $_b := $_v[1]"
+    return Code(f"({names}; $_b = 0 ? $error('ZeroDivisionError: division by zero') : {quotient})", kind, may_fail=True)
 
 
 def _quotient(sign: str, left: str, right: str, added: str) -> tuple[str, int]:
@@ -96,7 +95,7 @@ def _unary(scope: Scope, node: ast.UnaryOp) -> Code:
         raise Refusal(node, f"The operator of {ast.unparse(node)} cannot be part of a flow.", IN_A_TASK)
     operand = defined(scope.value(node.operand))
     if not operand.type.is_number:
-        raise Refusal(node, f"- of {operand.type} cannot be part of a flow.", _ANNOTATE_NUMBER)
+        raise Refusal(node, f"- of {operand.type} cannot be part of a flow.", operand.annotated("float"))
     if operand.is_constant:
         return constant(-operand.constant)
     return Code(f"-{operand.within(STEP)}", operand.type, PRODUCT, may_fail=operand.may_fail)
@@ -104,47 +103,45 @@ def _unary(scope: Scope, node: ast.UnaryOp) -> Code:
 
 @reads(ast.Compare)
 def _comparison(scope: Scope, node: ast.Compare) -> Code:
-    nodes = [node.left, *node.comparators]
-    values = [defined(scope.value(operand)) for operand in nodes]
+    others = [_as_list(*pair) for pair in zip(node.ops, node.comparators, strict=True)]
+    values = [defined(scope.value(operand)) for operand in (node.left, *others)]
     if len(node.ops) > 1 and any(value.may_fail for value in values[1:]):
-        message = "A part of this chain may fail, and Python may leave it out."
-        raise Refusal(node, message, "Write a < b and b < c.")
-    operands = list(zip(values, nodes, strict=True))
-    pairs = zip(node.ops, operands, operands[1:], strict=False)
-    parts = [_compared(operator, left, right) for operator, left, right in pairs]
+        raise Refusal(node, "A part of this chain may fail, and Python may leave it out.", "Write a < b and b < c.")
+    parts = [_compared(*compared) for compared in zip(node.ops, values, values[1:], strict=False)]
     if len(parts) == 1:
         return parts[0]
     text = " and ".join(part.within(AND) for part in parts)
     return Code(text, BOOL, AND, may_fail=any(value.may_fail for value in values))
 
 
-def _compared(operator: ast.cmpop, left: tuple[Code, ast.expr], right: tuple[Code, ast.expr]) -> Code:
+def _as_list(operator: ast.cmpop, whole: ast.expr) -> ast.expr:
+    """Return the members of `x in ("a", "b")` as a list, which tuples and sets become in JSON."""
+    if isinstance(operator, ast.In | ast.NotIn) and isinstance(whole, ast.Tuple | ast.Set):
+        return ast.copy_location(ast.List(whole.elts, ast.Load()), whole)
+    return whole
+
+
+def _compared(operator: ast.cmpop, left: Code, right: Code) -> Code:
     if isinstance(operator, ast.In | ast.NotIn):
-        member = _contains(left[0], *right)
+        member = _contains(left, right)
         return member if isinstance(operator, ast.In) else Code(f"$not({member.text})", BOOL, may_fail=member.may_fail)
     order = _ORDERS.get(type(operator))
     return _equal(operator, left, right) if order is None else _ordered(order, left, right)
 
 
-def _equal(operator: ast.cmpop, left: tuple[Code, ast.expr], right: tuple[Code, ast.expr]) -> Code:
-    (ours, node), (theirs, other) = left, right
-    is_identity = isinstance(operator, ast.Is | ast.IsNot)
-    if is_identity and "null" not in {ours.type.kind, theirs.type.kind}:
-        raise Refusal(other, "`is` compares identities, which JSON values do not have.", "Write ==.")
-    if join(ours.type, theirs.type) is None:
-        message = f"{ours.type} and {theirs.type} are never equal in a flow."
-        raise Refusal(node, message, "Compare values of the same type.")
-    sign = "=" if isinstance(operator, ast.Eq | ast.Is) else "!="
-    return _pair(ours, sign, theirs)
+def _equal(operator: ast.cmpop, left: Code, right: Code) -> Code:
+    if isinstance(operator, ast.Is | ast.IsNot) and "null" not in {left.type.kind, right.type.kind}:
+        raise Refusal(right.node, "`is` compares identities, which JSON values do not have.", "Write ==.")
+    if join(left.type, right.type) is None:
+        raise Refusal(left.node, f"{left.type} and {right.type} are never equal.", "Compare values of the same type.")
+    return _pair(left, "=" if isinstance(operator, ast.Eq | ast.Is) else "!=", right)
 
 
-def _ordered(order: str, left: tuple[Code, ast.expr], right: tuple[Code, ast.expr]) -> Code:
-    (ours, _), (theirs, _) = left, right
-    if (ours.type.is_number and theirs.type.is_number) or ours.type == theirs.type == STR:
-        return _pair(ours, order, theirs)
-    code, node = right if ours.type.is_number or ours.type == STR else left
-    message = f"{order} compares two numbers or two strings; {ast.unparse(node)} is {code.type}."
-    raise Refusal(node, message, _ANNOTATE_NUMBER)
+def _ordered(order: str, left: Code, right: Code) -> Code:
+    if (left.type.is_number and right.type.is_number) or left.type == right.type == STR:
+        return _pair(left, order, right)
+    odd = right if left.type.is_number or left.type == STR else left
+    raise Refusal(odd.node, f"{order} compares numbers or strings; {odd.source} is {odd.type}.", odd.annotated("float"))
 
 
 def _pair(left: Code, sign: str, right: Code) -> Code:
@@ -152,21 +149,17 @@ def _pair(left: Code, sign: str, right: Code) -> Code:
     return Code(text, BOOL, COMPARISON, may_fail=left.may_fail or right.may_fail)
 
 
-def _contains(member: Code, whole: Code, node: ast.expr) -> Code:
-    may_fail = member.may_fail or whole.may_fail
+def _contains(member: Code, whole: Code) -> Code:
     kind = whole.type
     if kind.is_list:
         return _in_list(member, whole)
-    if kind == STR:
-        if member.type != STR:
-            raise Refusal(node, f"A {member.type} is not looked for in a string.", "")
-        return Code(f"$contains({whole.text}, {member.text})", BOOL, may_fail=may_fail)
-    if kind.is_mapping:
-        if member.type != STR:
-            raise Refusal(node, f"A key is a string, not {member.type}.", _ANNOTATE_LIST)
-        return Code(f"$exists($lookup({whole.text}, {member.text}))", BOOL, may_fail=may_fail)
-    message = f"Whether {ast.unparse(node)} is a list, a dict or a string is not known."
-    raise Refusal(node, message, _ANNOTATE_LIST)
+    pattern = "$contains({}, {})" if kind == STR else "$exists($lookup({}, {}))" if kind.is_mapping else ""
+    if not pattern:
+        raise Refusal(whole.node, f"The type of {whole.source} is not known.", whole.annotated("list[str]"))
+    if member.type != STR:
+        message = f"{member.source} is {member.type}; the parts of a {kind} are strings."
+        raise Refusal(member.node, message, "Write str(...) around it.")
+    return Code(pattern.format(whole.text, member.text), BOOL, may_fail=member.may_fail or whole.may_fail)
 
 
 def _in_list(member: Code, whole: Code) -> Code:
@@ -174,7 +167,6 @@ def _in_list(member: Code, whole: Code) -> Code:
     item = whole.type.element
     if member.type.is_scalar and not member.type.optional and (item.is_scalar or (item == ANY and whole.written)):
         return _pair(member, "in", whole)
-    text = (
-        f"($_w := {whole.text}; $_v := {member.text}; $reduce($_w, function($_f, $_x) {{ $_f or $_x = $_v }}, false))"
-    )
+    names = f"$_w := {whole.text}; $_v := {member.text}"
+    text = f"({names}; $reduce($_w, function($_f, $_x) {{ $_f or $_x = $_v }}, false))"
     return Code(text, BOOL, may_fail=member.may_fail or whole.may_fail)

@@ -1,8 +1,9 @@
 """Texts that show values: f-strings and `str`, as Python shows them or not at all."""
 
 import ast
-from collections.abc import Mapping
-from typing import Final
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from dcf.asl.jsonata.writing import CONDITIONAL, PATH, SUM
 from dcf.flow.jsonata_code import Code, constant, defined
@@ -58,13 +59,24 @@ def shown(value: Code, node: ast.AST) -> Code:
     pattern = _SHOWN.get(value.type.kind)
     if pattern is None:
         message, advice = _REFUSED.get(value.type.kind, _REFUSED["obj"])
-        raise Refusal(node, message, advice)
+        raise Refusal(node, message, advice or value.annotated("str"))
     return value if pattern == "{}" else Code(pattern.format(value.text), STR, may_fail=value.may_fail)
+
+
+def f_string(text: Any, mark: str, values: Sequence[ast.expr]) -> str:
+    """Return the advice to write an f-string for a text with marks; it is written out where the marks are plain."""
+    pieces = re.split(mark, text) if isinstance(text, str) else []
+    if len(pieces) != len(values) + 1 or any(sign in piece for sign in "%{}" for piece in pieces):
+        return "Write an f-string: f'... {x}'."
+    parts: list[ast.expr] = [ast.Constant(pieces[0])]
+    for value, piece in zip(values, pieces[1:], strict=True):
+        parts += [ast.FormattedValue(value, -1), ast.Constant(piece)]
+    return f"Write {ast.unparse(ast.JoinedStr(parts))}."
 
 
 _SHOWN: Final[Mapping[str, str]] = {"str": "{}", "int": "$string({})", "bool": "(({}) ? 'True' : 'False')"}
 _REFUSED: Final[Mapping[str, tuple[str, str]]] = {
     "float": ("A float has another text in JSON (1 for 1.0).", "Say how many digits: f'{x:.2f}'."),
-    "any": ("The type of this value is not known, and its text depends on it.", "Annotate it: x: str = ..."),
+    "any": ("The type of this value is not known, and its text depends on it.", ""),
     "obj": ("The text of a list or an object is Python's own notation.", "Name the parts that shall be shown."),
 }

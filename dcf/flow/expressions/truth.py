@@ -6,7 +6,8 @@ from typing import Final
 
 from dcf.asl.jsonata.writing import AND, ATOM, COMPARISON, CONDITIONAL, OR
 from dcf.flow.jsonata_code import Code, defined
-from dcf.flow.scope import Environment, Scope, reads
+from dcf.flow.names import Environment, path_of
+from dcf.flow.scope import Scope, reads
 from dcf.steps.value_types import ANY, BOOL, joined, present
 from dcf.values.records import replace
 
@@ -26,22 +27,20 @@ def truth_of(code: Code) -> Code:
     value = defined(code)
     if value.type == BOOL:
         return value
-    kind = value.type
-    if kind.by_dot:
-        text, level = ("{} != null", COMPARISON) if kind.optional else ("true", ATOM)
-    else:
-        text, level = (_TRUTH_OR_NONE if kind.optional else _TRUTH)[kind.kind]
-    return Code(text.format(value.within(COMPARISON)), BOOL, level, may_fail=value.may_fail)
+    pattern, level = ("true", ATOM) if value.type.by_dot else _TRUTH[value.type.kind]
+    if not value.type.optional:
+        return Code(pattern.format(value.within(COMPARISON)), BOOL, level, may_fail=value.may_fail)
+    return Code(f"($_v := {value.text}; $_v != null and {pattern.format('$_v')})", BOOL, may_fail=value.may_fail)
 
 
 _OF_MAPPING: Final = ("$count($keys({})) > 0", COMPARISON)
-_OF_MAPPING_OR_NONE: Final = ("($_v := {}; $_v != null and $count($keys($_v)) > 0)", ATOM)
 _OF_ANYTHING: Final = (
     "($_v := {}; $_t := $type($_v); $_t = 'array' ? $count($_v) > 0"
     " : $_t = 'object' ? $count($keys($_v)) > 0 : $boolean($_v))"
 )
 _TRUTH: Final[Mapping[str, tuple[str, int]]] = {
     "null": ("false", ATOM),
+    "bool": ("{}", COMPARISON),
     "str": ("{} != ''", COMPARISON),
     "int": ("{} != 0", COMPARISON),
     "float": ("{} != 0", COMPARISON),
@@ -49,15 +48,6 @@ _TRUTH: Final[Mapping[str, tuple[str, int]]] = {
     "dict": _OF_MAPPING,
     "obj": _OF_MAPPING,
     "any": (_OF_ANYTHING, ATOM),
-}
-_TRUTH_OR_NONE: Final[Mapping[str, tuple[str, int]]] = {
-    "bool": ("{} = true", COMPARISON),
-    "str": ("($_v := {}; $_v != null and $_v != '')", ATOM),
-    "int": ("$not({} in [0, null])", ATOM),
-    "float": ("$not({} in [0, null])", ATOM),
-    "list": ("($_v := {}; $_v != null and $count($_v) > 0)", ATOM),
-    "dict": _OF_MAPPING_OR_NONE,
-    "obj": _OF_MAPPING_OR_NONE,
 }
 """The conditions by type, with the levels of their operators."""
 
@@ -78,26 +68,33 @@ def all_or_any(scope: Scope, node: ast.BoolOp) -> Code:
 
 
 def narrowed(scope: Scope, test: ast.expr, *, holds: bool) -> Environment:
-    """Return the names that are not None where a test holds, or does not."""
+    """Return the names, and the parts of their values, that are there and not None where a test holds, or does not."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return narrowed(scope, test.operand, holds=not holds)
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) == holds:
-        return {name: code for value in test.values for name, code in narrowed(scope, value, holds=holds).items()}
-    name = _name_that_is_there(test, holds=holds)
-    code = scope.environment.get(name or "")
-    if name is None or code is None or not code.type.optional:
+        return {path: code for value in test.values for path, code in narrowed(scope, value, holds=holds).items()}
+    part = _part_that_is_there(test, holds=holds)
+    path = "" if part is None else path_of(part)
+    if part is None or not path or not scope.is_local(part):
         return {}
-    return {name: replace(code, type=present(code.type))}
+    code = scope.value(part)
+    return {path: replace(code, type=present(code.type), sure=True)}
 
 
-def _name_that_is_there(test: ast.expr, *, holds: bool) -> str | None:
-    if isinstance(test, ast.Name):
-        return test.id if holds else None
+def _part_that_is_there(test: ast.expr, *, holds: bool) -> ast.expr | None:
+    """Return what is not None, or the part that a key is known to have, where a test holds, or does not."""
     match test:
-        case ast.Compare(left=ast.Name(id=name), ops=[operator], comparators=[ast.Constant(value=None)]):
-            is_equal = isinstance(operator, ast.Is | ast.Eq)
-            is_unequal = isinstance(operator, ast.IsNot | ast.NotEq)
-            return name if (is_unequal if holds else is_equal) else None
+        case ast.Compare(left=left, ops=[ast.Is() | ast.Eq()], comparators=[ast.Constant(value=None)]):
+            return None if holds else left
+        case ast.Compare(left=left, ops=[ast.IsNot() | ast.NotEq()], comparators=[ast.Constant(value=None)]):
+            return left if holds else None
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[ast.Constant()]):
+            return left if holds else None
+        case ast.Compare(left=ast.Constant() as key, ops=[ast.In() | ast.NotIn() as operator], comparators=[whole]):
+            is_there = isinstance(operator, ast.In) == holds
+            return ast.copy_location(ast.Subscript(whole, key, ast.Load()), test) if is_there else None
+        case ast.Name() | ast.Attribute() | ast.Subscript():
+            return test if holds else None
     return None
 
 
@@ -116,14 +113,12 @@ def _value_of_either(scope: Scope, node: ast.BoolOp) -> Code:
 
 
 def _either(value: Code, other: Code, *, is_or: bool) -> Code:
-    condition = truth_of(Code("$_v", value.type))
+    condition = truth_of(Code("$_v", value.type)).within(CONDITIONAL)
     kept = present(value.type) if is_or else value.type
     kind = other.type if is_or and value.type.kind == "null" else joined([kept, other.type]) or ANY
     # The other value is written as a function before `$_v` is bound, since its own code may use that name.
     yes, no = ("$_v", "$_w()") if is_or else ("$_w()", "$_v")
-    text = (
-        f"($_w := function() {{ {other.text} }}; $_v := {value.text}; {condition.within(CONDITIONAL)} ? {yes} : {no})"
-    )
+    text = f"($_w := function() {{ {other.text} }}; $_v := {value.text}; {condition} ? {yes} : {no})"
     return Code(text, kind, may_fail=value.may_fail or other.may_fail)
 
 

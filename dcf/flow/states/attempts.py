@@ -4,9 +4,10 @@ import ast
 from typing import Any, Final
 
 from dcf.asl.jsonata.writing import expression, literal
-from dcf.flow.jsonata_code import Code, constant, defined, template
+from dcf.flow.jsonata_code import UNKNOWN, Code, constant, defined
+from dcf.flow.names import Environment
 from dcf.flow.refusals import Refusal
-from dcf.flow.scope import Environment, Scope, writes
+from dcf.flow.scope import Scope, writes
 from dcf.flow.source import short_name
 from dcf.flow.ways import EVERYTHING, Cleanup, Handler, Way, into
 from dcf.steps.error_names import PROBLEM, error_names, is_error
@@ -27,14 +28,10 @@ def _try(scope: Scope, node: ast.Try) -> None:
     handler = Handler(EVERYTHING, scope.program.variable(scope.free_name("failure"), scope.number))
     scope.cleanups.append(Cleanup(node.finalbody, len(scope.handlers)))
     scope.handlers.append([handler])
-    scope.merging = None
-    if node.handlers:
-        _try_except(scope, node)
-    else:
-        scope.body(node.body)
+    inner = ast.copy_location(ast.Try(node.body, node.handlers, node.orelse, []), node)
+    scope.body([inner] if node.handlers else node.body)
     scope.handlers.pop()
     scope.cleanups.pop()
-    scope.merging = None
     if scope.open:
         scope.body(node.finalbody)
     ends, after = scope.open, scope.environment
@@ -65,19 +62,17 @@ def _before(scope: Scope, node: ast.Try) -> Environment:
 def _try_except(scope: Scope, node: ast.Try) -> None:
     group = [_handler_of(scope, clause) for clause in node.handlers]
     before = _before(scope, node)
-    count, complaints = len(scope.states), len(scope.program.complaints)
+    count, refusals = len(scope.states), scope.program.refusals
     scope.handlers.append(group)
-    scope.merging = None
     scope.body(node.body)
     scope.handlers.pop()
     is_idle = len(scope.states) == count or not any(handler.ways for handler in group)
-    if is_idle and complaints == len(scope.program.complaints):
+    if is_idle and refusals == scope.program.refusals:
         message = "Nothing in this try is a step, so nothing can be caught."
         raise Refusal(node, message, "Only steps fail so that except sees it; leave the try out.")
-    scope.merging = None
     if scope.open:
         scope.body(node.orelse)
-    ends = list(scope.open)
+    ends, last = list(scope.open), scope.last if scope.open else None
     environments = [scope.environment] if scope.open else []
     for clause, handler in zip(node.handlers, group, strict=True):
         if handler.ways:
@@ -88,6 +83,7 @@ def _try_except(scope: Scope, node: ast.Try) -> None:
             ends += scope.open
             environments.append({name: code for name, code in scope.environment.items() if name != clause.name})
     scope.leave_open(ends)
+    scope.last = last if len(environments) == 1 else None
     scope.environment = scope.common(environments) if environments else before
 
 
@@ -134,14 +130,13 @@ def _raise(scope: Scope, node: ast.Raise) -> None:
         _raise_again(scope, node, scope.caught[-1])
         return
     name, cause = _error_of(scope, node.exc)
-    scope.guard(cause, node)
-    handler = next((one for group in reversed(scope.handlers) for one in group if _takes(one, name)), None)
-    state_name = f"raise {short_name(node.exc)}"
+    every = (handler for group in reversed(scope.handlers) for handler in group)
+    handler = next((known for known in every if known.takes_everything or name in known.errors), None)
+    state_name, error = f"raise {short_name(node.exc)}", {"Error": name, "Cause": scope.written(cause, node.exc)}
     if handler is None:
-        scope.add(state_name, {"Type": "Fail", "Error": name, "Cause": template(cause)}, node, ends=True)
+        scope.add(state_name, {"Type": "Fail", **error}, node, ends=True)
         return
     if handler.variable is not None:
-        error = {"Error": name, "Cause": template(cause)}
         scope.add(state_name, {"Type": "Pass", "Assign": {handler.variable: error}}, node)
     handler.ways += scope.open
     scope.leave_open([])
@@ -155,16 +150,14 @@ def _is_caught(scope: Scope, node: ast.expr) -> bool:
     return code is not None and code.text == f"${scope.caught[-1].variable}"
 
 
-def _takes(handler: Handler, name: str) -> bool:
-    return handler.takes_everything or name in handler.errors
-
-
 def _error_of(scope: Scope, node: ast.expr) -> tuple[str, Code]:
     """Return the name in ASL and the cause of what is raised."""
-    kind = scope.resolve(node.func if isinstance(node, ast.Call) else node)
+    named = node.func if isinstance(node, ast.Call) else node
+    kind = scope.resolve(named)
+    if kind is UNKNOWN and not scope.is_local(named):
+        raise scope.refuse_name(named, kind)
     if not is_error(kind):
-        advice = 'Write raise SomeError("why").'
-        raise Refusal(node, "What is raised is a class of exceptions with a text.", advice)
+        raise Refusal(node, "What is raised is a class of exceptions with a text.", 'Write raise SomeError("why").')
     name = ERROR_NAMES.get(kind, kind.__name__)
     if name.startswith("States."):
         raise Refusal(node, f"{kind.__name__} is for except.", "Raise a class of your own.")

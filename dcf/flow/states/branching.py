@@ -4,11 +4,11 @@ import ast
 from collections.abc import Sequence
 from typing import Any, Final
 
-from dcf.asl.jsonata.writing import COMPARISON, OR, expression
+from dcf.asl.jsonata.writing import COMPARISON, OR
 from dcf.flow.expressions.truth import narrowed, truth
 from dcf.flow.jsonata_code import Code, constant, defined
 from dcf.flow.refusals import Refusal
-from dcf.flow.scope import Environment, Scope, writes
+from dcf.flow.scope import Scope, writes
 from dcf.flow.ways import into
 from dcf.steps.value_types import BOOL, join
 from dcf.values.records import record
@@ -20,7 +20,7 @@ _WRITE_IF: Final = "Write if and elif."
 class Case:
     """A condition with what is done where it holds; `test` is the expression behind it, which narrows names."""
 
-    condition: Code
+    condition: Any
     body: list[ast.stmt]
     test: ast.expr | None = None
 
@@ -29,15 +29,14 @@ class Case:
 def _if(scope: Scope, node: ast.If) -> None:
     cases: list[Case] = []
     rest: list[ast.stmt] = [node]
-    before = dict(scope.environment)
+    names: dict[str, Code] = {}
     while len(rest) == 1 and isinstance(rest[0], ast.If) and (not cases or not scope.has_step(rest[0].test)):
         branch = rest[0]
-        condition = truth(scope, branch.test)
-        scope.guard(condition, branch)
-        cases.append(Case(condition, branch.body, branch.test))
-        scope.environment |= narrowed(scope, branch.test, holds=False)
+        with scope.frame(names, nested=len(cases)):
+            condition = truth(scope, branch.test)
+        cases.append(Case(scope.written(condition, branch.test), branch.body, branch.test))
+        names |= narrowed(scope, branch.test, holds=False)
         rest = branch.orelse
-    scope.environment = {**scope.environment, **before}
     _choose(scope, cases, rest, node, f"if {ast.unparse(node.test)}")
 
 
@@ -59,7 +58,7 @@ def _match(scope: Scope, node: ast.Match) -> None:
             continue
         patterns = case.pattern.patterns if isinstance(case.pattern, ast.MatchOr) else [case.pattern]
         text = " or ".join(_equality(scope, subject, pattern) for pattern in patterns)
-        cases.append(Case(Code(text, BOOL, OR), case.body))
+        cases.append(Case(scope.written(Code(text, BOOL, OR), case.pattern), case.body))
     if not cases:
         raise Refusal(node, "A match needs a case that is no `_`.", _WRITE_IF)
     _choose(scope, cases, rest, node, f"match {ast.unparse(node.subject)}")
@@ -79,12 +78,12 @@ def _equality(scope: Scope, subject: Code, pattern: ast.pattern) -> str:
 
 def _choose(scope: Scope, cases: Sequence[Case], rest: list[ast.stmt], node: ast.stmt, name: str) -> None:
     """Write a Choice, then the states of each case; continue where the cases meet that do not leave."""
-    rules: list[dict[str, Any]] = [{"Condition": expression(case.condition.text)} for case in cases]
+    rules: list[dict[str, Any]] = [{"Condition": case.condition} for case in cases]
     state: dict[str, Any] = {"Type": "Choice", "Choices": rules}
     scope.add(name, state, node)
     before = dict(scope.environment)
     ends: list[Any] = []
-    environments: list[Environment] = []
+    environments: list[dict[str, Code]] = []
     branches = [*((case.body, case.test, into(rule)) for case, rule in zip(cases, rules, strict=True))]
     for body, test, way in [*branches, (rest, None, into(state, "Default"))]:
         scope.environment = dict(before)

@@ -1,20 +1,26 @@
 """`while` and `for` as Choices that are come back to. A `for` over `each(...)` is a Map."""
 
 import ast
+from collections.abc import Mapping
 from typing import Any, Final
 
 from dcf.asl.jsonata.writing import expression
-from dcf.flow.expressions.collections import items_of
+from dcf.flow.expressions.collections import ends_of, items_of
 from dcf.flow.expressions.truth import narrowed, truth
-from dcf.flow.jsonata_code import defined, template
+from dcf.flow.jsonata_code import Code
 from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Scope, writes
 from dcf.flow.states.step_calls import add_each
 from dcf.flow.ways import Loop, Way, into
 from dcf.steps import vocabulary as steps
-from dcf.steps.value_types import INT, ValueType
+from dcf.steps.value_types import INT
 from dcf.values.records import record
 
+_ORDERS: Final = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_BOUND: Final = (
+    "Count the rounds: `while ... and rounds < 100:` with `rounds += 1` in it; or write for round in range(100):, and"
+    " break; or give the run a limit: @flow(timeout=86400)."
+)
 _NO_ELSE: Final = "Set a variable in the loop, and test it after the loop."
 
 
@@ -34,8 +40,10 @@ def _while(scope: Scope, node: ast.While) -> None:
     if node.orelse:
         raise Refusal(node.orelse[0], "A loop has no else here.", _NO_ELSE)
     if scope.has_step(node.test):
-        advice = "Write while True:, assign the step's result, and break where the loop shall end."
+        advice = "Write for attempt in range(100):, assign the step's result, and break where the loop shall end."
         raise Refusal(node.test, "The condition of a loop has no step.", advice)
+    if not scope.program.is_timed and not _is_counted(node):
+        raise Refusal(node.test, "Nothing bounds this loop, so a run might never end.", _BOUND)
     scope.widen(node.body)
     after = dict(scope.environment)
     heads: list[str] = []
@@ -52,11 +60,27 @@ def _while(scope: Scope, node: ast.While) -> None:
     scope.environment = after
 
 
+def _is_counted(node: ast.While) -> bool:
+    """Return True if the condition has a counter that the body changes in every round: `while n < 9: n += 1`."""
+    counters = {target.id for target in map(_changed, node.body) if isinstance(target, ast.Name)}
+    is_all = isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And)
+    tests = node.test.values if is_all and isinstance(node.test, ast.BoolOp) else [node.test]
+    orders = [test for test in tests if isinstance(test, ast.Compare) and isinstance(test.ops[0], _ORDERS)]
+    return any(isinstance(part, ast.Name) and part.id in counters for test in orders for part in ast.walk(test))
+
+
+def _changed(statement: ast.stmt) -> ast.expr | None:
+    """Return what a statement adds to or takes from."""
+    match statement:
+        case ast.AugAssign(target=target) | ast.Assign(targets=[target], value=ast.BinOp()):
+            return target
+    return None
+
+
 def _test(scope: Scope, node: ast.While) -> list[Way]:
     """Write the Choice at the head of a loop; return the way out of it."""
     condition = truth(scope, node.test)
-    scope.guard(condition, node)
-    rule: dict[str, Any] = {"Condition": expression(condition.text)}
+    rule: dict[str, Any] = {"Condition": scope.written(condition, node.test)}
     state: dict[str, Any] = {"Type": "Choice", "Choices": [rule]}
     scope.add(f"while {ast.unparse(node.test)}", state, node)
     scope.leave_open([into(rule)])
@@ -74,15 +98,12 @@ def _body(scope: Scope, statements: list[ast.stmt]) -> Loop:
 
 @record(frozen=True, slots=True, kw_only=True)
 class _Course:
-    """How a `for` goes on: what is assigned before it, its bound, the value of its name, the name of its counter."""
+    """The course of a `for`: what is assigned before it, its bound, its counter, and the names of each round."""
 
     assigns: dict[str, Any]
     bound: str
-    value: str
-    kind: ValueType
     counter: str
-    name: ast.Name
-    number: ast.Name | None = None
+    names: Mapping[str, Code]
 
 
 @writes(ast.For)
@@ -94,15 +115,12 @@ def _for(scope: Scope, node: ast.For) -> None:
         return
     scope.widen(node.body)
     course = _course_of(scope, node)
-    name = course.name.id
+    name = ", ".join(course.names)
     scope.add(f"for {name}", {"Type": "Pass", "Assign": course.assigns}, node)
     before = dict(scope.environment)
-    assigns = {scope.bind(name, course.kind, node): expression(course.value)}
-    assigns[course.counter] = expression(f"${course.counter} + 1")
-    if course.number is not None:
-        assigns[scope.bind(course.number.id, INT, node)] = expression(f"${course.counter}")
-    condition = expression(f"${course.counter} < {course.bound}")
-    rule: dict[str, Any] = {"Condition": condition, "Assign": assigns}
+    values = {scope.bind(each, code.type, node): expression(code.text) for each, code in course.names.items()}
+    rule: dict[str, Any] = {"Condition": expression(f"${course.counter} < {course.bound}")}
+    rule["Assign"] = {**values, course.counter: expression(f"${course.counter} + 1")}
     state: dict[str, Any] = {"Type": "Choice", "Choices": [rule]}
     head = scope.add(f"next {name}", state, node)
     scope.leave_open([into(rule)])
@@ -115,45 +133,24 @@ def _for(scope: Scope, node: ast.For) -> None:
 
 
 def _course_of(scope: Scope, node: ast.For) -> _Course:
-    target, number, items = node.target, None, node.iter
-    is_counted = isinstance(items, ast.Call) and scope.resolve(items.func) is enumerate and len(items.args) == 1
-    if is_counted and isinstance(items, ast.Call) and isinstance(target, ast.Tuple) and len(target.elts) > 1:
-        first, target, items = target.elts[0], target.elts[1], items.args[0]
-        number = first if isinstance(first, ast.Name) else None
-    if not isinstance(target, ast.Name):
-        advice = "Take the item apart inside; for key in d: ... d[key] goes over a dict."
-        raise Refusal(target, "A loop goes over one name, or over enumerate().", advice)
-    counter = scope.program.variable(scope.free_name(f"{target.id}_at"), scope.number)
-    if isinstance(items, ast.Call) and scope.resolve(items.func) is range:
-        return _over_range(scope, items, target, number, counter)
-    return _over_list(scope, items, target, number, counter)
+    last = node.target.elts[-1] if isinstance(node.target, ast.Tuple) and node.target.elts else node.target
+    name = last.id if isinstance(last, ast.Name) else "item"
+    counter = scope.program.variable(scope.free_name(f"{name}_at"), scope.number)
+    is_range = isinstance(node.iter, ast.Call) and scope.resolve(node.iter.func) is range
+    if is_range and isinstance(node.iter, ast.Call) and isinstance(node.target, ast.Name):
+        return _over_range(scope, node.iter, name, counter)
+    held = scope.program.variable(scope.free_name(f"{name}_items"), scope.number)
+    items = items_of(scope, node.target, node.iter, f"${held}[${counter}]")
+    assigns = {counter: 0, held: scope.written(items.code, node.iter)}
+    return _Course(assigns=assigns, bound=f"$count(${held})", counter=counter, names=items.names)
 
 
-def _over_range(scope: Scope, call: ast.Call, name: ast.Name, number: ast.Name | None, counter: str) -> _Course:
-    ends = [defined(scope.value(end)) for end in call.args]
-    if any(end.type != INT for end in ends) or len(ends) not in {1, 2} or number is not None:
-        raise Refusal(call, "range() takes one or two whole numbers here.", "Multiply in the loop for a step.")
-    for end in ends:
-        scope.guard(end, call)
-    assigns: dict[str, Any] = {counter: 0 if len(ends) == 1 else template(ends[0])}
+def _over_range(scope: Scope, call: ast.Call, name: str, counter: str) -> _Course:
+    ends = ends_of(scope, call)
+    first, last = (scope.written(end, call) for end in (ends[0], ends[-1]))
+    assigns: dict[str, Any] = {counter: 0 if len(ends) == 1 else first}
     bound = ends[-1].text
     if not ends[-1].is_constant:
-        limit = scope.program.variable(scope.free_name(f"{name.id}_end"), scope.number)
-        assigns[limit] = template(ends[-1])
-        bound = f"${limit}"
-    return _Course(assigns=assigns, bound=bound, value=f"${counter}", kind=INT, counter=counter, name=name)
-
-
-def _over_list(scope: Scope, node: ast.expr, name: ast.Name, number: ast.Name | None, counter: str) -> _Course:
-    items = items_of(scope, ast.comprehension(name, node, [], 0)).code
-    scope.guard(items, node)
-    held = scope.program.variable(scope.free_name(f"{name.id}_items"), scope.number)
-    return _Course(
-        assigns={counter: 0, held: template(items)},
-        bound=f"$count(${held})",
-        value=f"${held}[${counter}]",
-        kind=items.type.element,
-        counter=counter,
-        name=name,
-        number=number,
-    )
+        limit = scope.program.variable(scope.free_name(f"{name}_end"), scope.number)
+        assigns[limit], bound = last, f"${limit}"
+    return _Course(assigns=assigns, bound=bound, counter=counter, names={name: Code(f"${counter}", INT)})

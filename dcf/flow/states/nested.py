@@ -8,19 +8,18 @@ from typing import Any, Final
 
 from dcf.asl.jsonata.writing import CONDITIONAL, PATH, expression, literal
 from dcf.flow.expressions.collections import items_of
+from dcf.flow.folding import RESULT
 from dcf.flow.jsonata_code import Code, template
+from dcf.flow.names import targets
 from dcf.flow.program import Program
 from dcf.flow.refusals import Refusal
-from dcf.flow.scope import Scope, targets
+from dcf.flow.scope import Scope
 from dcf.flow.source import source_of
-from dcf.flow.states.step_states import RESULT, StepState, arguments_of, options_of
+from dcf.flow.states.step_states import StepState, arguments_of, options_of
 from dcf.steps import vocabulary as steps
-from dcf.steps.value_types import ANY, NULL, ValueType, join, joined, list_of, type_of
+from dcf.steps.value_types import ANY, ValueType, joined, list_of, type_of
 from dcf.steps.vocabulary import Flow
 from dcf.values.records import record
-
-NOTHING: Final = expression("null")
-"""The output of a flow without a result."""
 
 _INPUT: Final = "$states.context.Execution.Input"
 _HUNDRED: Final = 100
@@ -45,13 +44,17 @@ def body_of(
     program.active.append(flow.function)
     _bind_parameters(scope, kinds)
     scope.body(source.tree.body)
-    if scope.open:
-        scope.add("end", {"Type": "Succeed", "Output": NOTHING}, source.tree.body[-1], ends=True)
-        scope.result = NULL if scope.result is None else join(scope.result, NULL) or ANY
+    _return_nothing(scope, source.tree.body[-1])
     program.active.pop()
     comment = ast.get_docstring(source.tree)
     machine = scope.machine() if comment is None else {"Comment": comment.split("\n")[0], **scope.machine()}
     return Body(machine, scope.returns or scope.result or ANY)
+
+
+def _return_nothing(scope: Scope, last: ast.stmt) -> None:
+    """Return None where control comes to the end, as Python does."""
+    if scope.open:
+        scope.body([ast.copy_location(ast.Return(), last)])
 
 
 def _bind_parameters(scope: Scope, kinds: Mapping[str, ValueType] | None) -> None:
@@ -81,10 +84,13 @@ def inlined(scope: Scope, call: ast.Call, flow: Flow[..., Any]) -> StepState:
     if flow.function in scope.program.active:
         message = f"{flow.name} calls itself, so it could never be written out."
         raise Refusal(call, message, "Write child(...), which is a run of its own, or a loop.")
+    if flow.timeout is not None:
+        message = f"{flow.name} has a timeout, and only a run has one; written in here it would be dropped."
+        raise Refusal(call, message, f"Write child({flow.function.__name__}, ...), or leave its timeout out.")
     arguments = arguments_of(scope, call, flow.function, typing.get_type_hints(flow.function))
     body = body_of(flow, scope.program, scope, {name: code.type for name, code in arguments.items()})
     values = {name: template(code) for name, code in arguments.items()}
-    state = {"Type": "Parallel", "Arguments": values, "Branches": [body.machine], "Output": expression(f"{RESULT}[0]")}
+    state = {"Type": "Parallel", "Arguments": values, "Branches": [body.machine]}
     return StepState(state=state, name=flow.name, type=body.type, result=f"{RESULT}[0]")
 
 
@@ -104,28 +110,26 @@ def _branch(scope: Scope, node: ast.expr) -> Scope:
     return inner
 
 
-def map_state(
-    scope: Scope,
-    comprehension: ast.comprehension,
-    body: ast.expr | list[ast.stmt],
-    name: str,
-) -> StepState:
+def map_state(scope: Scope, comprehension: ast.comprehension, body: ast.expr | list[ast.stmt], name: str) -> StepState:
     """Return the Map of a comprehension with a step, or of a `for` over `each(...)`."""
     options, iterated = _each_options(scope, comprehension.iter)
     target = comprehension.target
     if not isinstance(target, ast.Name):
         raise Refusal(target, "A Map goes over one name.", "Make a list of pairs first.")
-    items = _items(scope, comprehension, iterated)
+    items, kind = _items(scope, comprehension, iterated)
     inner = scope.inner()
-    if isinstance(body, ast.expr):
-        _write_element(inner, target, items.type.element, body)
+    statements: list[ast.stmt] = [ast.copy_location(ast.Return(body), body)] if isinstance(body, ast.expr) else body
+    if isinstance(body, ast.expr) and _is_single_step(inner, body):
+        inner.environment[target.id] = Code("$states.input", kind.element)
+        inner.assigned.add(target.id)
     else:
-        _write_body(inner, target, items.type.element, body)
-    state = {"Type": "Map", "Items": template(items), **options}
-    wanted = state.pop("name", None) or name
-    return StepState(
-        state={**state, "ItemProcessor": inner.machine()}, name=str(wanted), type=list_of(inner.result or ANY)
-    )
+        variable = inner.bind(target.id, kind.element, target)
+        inner.add(target.id, {"Type": "Pass", "Assign": {variable: expression("$states.input")}}, target)
+    inner.body(statements)
+    _return_nothing(inner, statements[-1])
+    wanted = options.pop("name", None) or name
+    state = {"Type": "Map", "Items": items, **options, "ItemProcessor": inner.machine()}
+    return StepState(state=state, name=str(wanted), type=list_of(inner.result or ANY))
 
 
 def _each_options(scope: Scope, iterated: ast.expr) -> tuple[dict[str, Any], ast.expr]:
@@ -146,32 +150,20 @@ def _each_options(scope: Scope, iterated: ast.expr) -> tuple[dict[str, Any], ast
     return fields, iterated.args[0]
 
 
-def _items(scope: Scope, comprehension: ast.comprehension, iterated: ast.expr) -> Code:
+def _items(scope: Scope, comprehension: ast.comprehension, iterated: ast.expr) -> tuple[Any, ValueType]:
     target = comprehension.target
     if any(scope.has_step(test) for test in comprehension.ifs):
         raise Refusal(target, "A condition of a comprehension has no step.", "Make a list of the answers first.")
     if comprehension.ifs:
         assert isinstance(target, ast.Name), "checked before"
-        chosen = ast.ListComp(
-            ast.Name(target.id, ast.Load()), [ast.comprehension(target, iterated, comprehension.ifs, 0)]
-        )
+        loop = ast.comprehension(target, iterated, comprehension.ifs, 0)
+        chosen = ast.ListComp(ast.Name(target.id, ast.Load()), [loop])
         node: ast.expr = ast.fix_missing_locations(ast.copy_location(chosen, iterated))
         items = scope.value(node)
     else:
         node = iterated
-        items = items_of(scope, ast.comprehension(target, iterated, [], comprehension.is_async)).code
-    scope.guard(items, node)
-    return items
-
-
-def _write_element(inner: Scope, target: ast.Name, kind: ValueType, body: ast.expr) -> None:
-    """Write the states of one element. A single step reads the Map's input; anything else begins with a Pass."""
-    if _is_single_step(inner, body):
-        inner.environment[target.id] = Code("$states.input", kind)
-        inner.assigned.add(target.id)
-    else:
-        _bind_item(inner, target, kind)
-    inner.write(ast.copy_location(ast.Return(body), body))
+        items = items_of(scope, target, iterated).code
+    return scope.written(items, node), items.type
 
 
 def _is_single_step(inner: Scope, body: ast.expr) -> bool:
@@ -180,16 +172,3 @@ def _is_single_step(inner: Scope, body: ast.expr) -> bool:
     called = inner.resolve(body.func)
     has_machine = isinstance(called, Flow) or called is steps.parallel
     return not has_machine and sum(inner.is_step(part) for part in ast.walk(body)) == 1
-
-
-def _bind_item(inner: Scope, target: ast.Name, kind: ValueType) -> None:
-    variable = inner.bind(target.id, kind, target)
-    inner.add(target.id, {"Type": "Pass", "Assign": {variable: expression("$states.input")}}, target)
-
-
-def _write_body(inner: Scope, target: ast.Name, kind: ValueType, body: list[ast.stmt]) -> None:
-    _bind_item(inner, target, kind)
-    inner.body(body)
-    if inner.open:
-        inner.add("done", {"Type": "Succeed", "Output": NOTHING}, body[-1], ends=True)
-        inner.result = NULL

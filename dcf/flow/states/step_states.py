@@ -4,55 +4,63 @@ import ast
 import inspect
 import textwrap
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
+from dcf.asl.jsonata.writing import INDEX, PATH
 from dcf.asl.resources import FOR_CALLBACK, FUNCTION
+from dcf.flow.folding import RESULT
 from dcf.flow.jsonata_code import Code, defined, template
 from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Scope
 from dcf.flow.source import short_name
 from dcf.steps import vocabulary as steps
-from dcf.steps.error_names import error_names
+from dcf.steps.limits import limits_of
 from dcf.steps.schemas import schema_of
 from dcf.steps.suggestions import near
 from dcf.steps.value_types import ANY, NULL, STR, ValueType, fits, type_of
-from dcf.steps.vocabulary import Flow, Retry, Task
+from dcf.steps.vocabulary import Flow, Task
 from dcf.values.records import record
 
-RESULT: Final = "$states.result"
 _CHILD: Final = "arn:aws:states:::states:startExecution.sync:2"
-_FAILURES: Final = ("States.TaskFailed", "States.Timeout")
+_LIMITS: Final = ("retry", "timeout", "heartbeat")
 _OF_HUMAN: Final = ("details", "instructions", "choices", "default", "escalate", "not_by")
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class StepState:
-    """A state that is not yet in a machine. `result` is where its output is, `gives_value`: it has one."""
+    """A state that is not yet in a machine. `result` is where its output is, `gives_value`: it has one.
+
+    `task` is the task whose function does it.
+    """
 
     state: dict[str, Any]
     name: str
     type: ValueType
     result: str = RESULT
     gives_value: bool = True
+    task: Task[..., Any] | None = None
+
+    @property
+    def code(self) -> Code:
+        """The code of the result."""
+        return Code(self.result, self.type, INDEX if self.result.endswith("]") else PATH)
 
 
-def options_of(call: ast.Call, known: Sequence[str]) -> dict[str, ast.expr]:
+def options_of(call: ast.Call, known: Collection[str]) -> dict[str, ast.expr]:
     """Return the named arguments of a call; refuse those that it does not have."""
-    options: dict[str, ast.expr] = {}
     for option in call.keywords:
         if option.arg is None or option.arg not in known:
-            hint = near(option.arg or "", known)
-            message = f"{short_name(call.func)}() has no '{option.arg}'.{hint}"
-            raise Refusal(option.value, message, f"It has {', '.join(sorted(known))}.")
-        options[option.arg] = option.value
-    return options
+            message = f"{short_name(call.func)}() has no '{option.arg}'.{near(option.arg or '', known)}"
+            raise Refusal(option.value, message, f"It has {', '.join(known)}.")
+    return {str(option.arg): option.value for option in call.keywords}
 
 
 def first_argument(call: ast.Call, what: str) -> ast.expr:
     """Return the first argument of a call."""
     if not call.args:
-        raise Refusal(call, f"{short_name(call.func)}() needs {what} as its first argument.", "")
+        name = short_name(call.func)
+        raise Refusal(call, f"{name}() needs {what} as its first argument.", f"Write {name}(...) with it.")
     return call.args[0]
 
 
@@ -65,16 +73,12 @@ def arguments_of(
     starred = next((value for value in call.args if isinstance(value, ast.Starred)), None)
     if starred is not None:
         raise Refusal(starred, "Arguments are written out here.", "Write each argument.")
-    for option in call.keywords:
-        if option.arg not in parameters:
-            message = f"{short_name(call.func)}() has no '{option.arg}'.{near(option.arg or '', parameters)}"
-            raise Refusal(option.value, message, f"It has {', '.join(parameters)}.")
+    options = options_of(call, parameters)
     slots = signature.replace(parameters=list(parameters.values()))
     try:
-        bound = slots.bind(*call.args, **{str(option.arg): option.value for option in call.keywords}).arguments
+        bound = slots.bind(*call.args, **options).arguments
     except TypeError as error:
-        message = f"{short_name(call.func)}(): {error}."
-        raise Refusal(call, message, f"It is {function.__name__}{slots}.") from None
+        raise Refusal(call, f"{short_name(call.func)}(): {error}.", f"It is {function.__name__}{slots}.") from None
     return {name: _argument(scope, call, name, value, hints) for name, value in bound.items()}
 
 
@@ -101,33 +105,7 @@ def _is_context(name: str, hints: Mapping[str, Any]) -> bool:
 
 
 def _limits(scope: Scope, options: Mapping[str, ast.expr]) -> dict[str, Any]:
-    return {name: scope.fixed(options[name]) for name in ("name", "retry", "timeout", "heartbeat") if options.get(name)}
-
-
-def set_limits(
-    state: dict[str, Any], *, retry: Any = None, timeout: int | None = None, heartbeat: int | None = None
-) -> None:
-    """Write timeout, heartbeat and retries into a state."""
-    if timeout is not None:
-        state["TimeoutSeconds"] = timeout
-    if heartbeat is not None:
-        state["HeartbeatSeconds"] = heartbeat
-    retries = (
-        [Retry(times=retry)] if isinstance(retry, int) and retry else [retry] if isinstance(retry, Retry) else retry
-    )
-    if retries:
-        state["Retry"] = [_retrier(one) for one in retries]
-
-
-def _retrier(retry: Retry) -> dict[str, Any]:
-    names = [name for kind in retry.on for name in error_names(kind)] or list(_FAILURES)
-    rule: dict[str, Any] = {"ErrorEquals": list(dict.fromkeys(names)), "MaxAttempts": retry.times}
-    rule |= {"IntervalSeconds": retry.delay, "BackoffRate": retry.backoff}
-    if retry.max_delay:
-        rule["MaxDelaySeconds"] = retry.max_delay
-    if retry.jitter:
-        rule["JitterStrategy"] = "FULL"
-    return rule
+    return limits_of(**{name: scope.fixed(options[name]) for name in _LIMITS if name in options})
 
 
 def task_state(scope: Scope, call: ast.Call, task: Task[..., Any]) -> StepState:
@@ -136,42 +114,39 @@ def task_state(scope: Scope, call: ast.Call, task: Task[..., Any]) -> StepState:
     returns = hints.get("return", Any)
     suffix = FOR_CALLBACK if task.callback else ""
     state: dict[str, Any] = {"Type": "Task", "Resource": f"{FUNCTION}{task.place}{suffix}"}
+    outside, scope.has_token = scope.has_token, task.callback
     if task.is_whole:
         if len(call.args) != 1 or call.keywords:
             raise Refusal(call, f"{task.name} takes one input.", "Give it one value, such as a dict.")
-        state["Arguments"] = scope.guarded(call.args[0])
+        state["Arguments"] = scope.field(call.args[0])
     else:
         arguments = arguments_of(scope, call, task.function, hints)
         state["Arguments"] = {name: template(code) for name, code in arguments.items()}
-    schema = schema_of(returns)
-    if schema is not None:
-        state["OutputSchema"] = schema
-    set_limits(state, retry=task.retry, timeout=task.timeout, heartbeat=task.heartbeat)
-    return StepState(state=state, name=task.name, type=type_of(returns))
+    scope.has_token = outside
+    state |= _schema(returns) | limits_of(retry=task.retry, timeout=task.timeout, heartbeat=task.heartbeat)
+    return StepState(state=state, name=task.name, type=type_of(returns), task=task)
 
 
 def _agent_state(scope: Scope, call: ast.Call) -> StepState:
-    known = ("output", "data", "gates", "skills", "name", "retry", "timeout", "heartbeat")
-    options = options_of(call, known)
+    options = options_of(call, ("output", "data", "gates", "skills", "name", *_LIMITS))
     if len(call.args) < 2:  # noqa: PLR2004 - who, and what
         raise Refusal(call, "agent() needs an agent and its instructions.", 'Write agent("writer", "Write about ...").')
-    who = scope.fixed(call.args[0])
-    state: dict[str, Any] = {"Type": "Task", "AgentBinding": {"agent_ref": {"id": who}}}
+    fixed = {name: scope.fixed(options[name]) for name in ("output", "gates", "skills", "name") if name in options}
+    who, output = scope.fixed(call.args[0]), fixed.get("output", Any)
     arguments = _data_of(scope, call, options.get("data"))
+    state: dict[str, Any] = {"Type": "Task", "AgentBinding": {"agent_ref": {"id": who}}}
     state["Instructions"] = _instructions(scope, call.args[1], arguments)
-    state["Arguments"] = arguments
-    output = scope.fixed(options["output"]) if "output" in options else Any
+    state |= {"Arguments": arguments, **_schema(output), **_limits(scope, options)}
+    if "gates" in fixed:
+        state["Gates"] = [dict(gate.fields) for gate in fixed["gates"]]
+    if "skills" in fixed:
+        state["Skills"] = list(fixed["skills"])
+    return StepState(state=state, name=str(fixed.get("name", who)), type=type_of(output))
+
+
+def _schema(output: Any) -> dict[str, Any]:
     schema = schema_of(output)
-    if schema is not None:
-        state["OutputSchema"] = schema
-    if "gates" in options:
-        state["Gates"] = [dict(gate.fields) for gate in scope.fixed(options["gates"])]
-    if "skills" in options:
-        state["Skills"] = list(scope.fixed(options["skills"]))
-    limits = _limits(scope, options)
-    name = str(limits.pop("name", who))
-    set_limits(state, **limits)
-    return StepState(state=state, name=name, type=type_of(output))
+    return {} if schema is None else {"OutputSchema": schema}
 
 
 def _data_of(scope: Scope, call: ast.Call, data: ast.expr | None) -> dict[str, Any]:
@@ -181,15 +156,12 @@ def _data_of(scope: Scope, call: ast.Call, data: ast.expr | None) -> dict[str, A
         name = _last_name(value)
         if name is None:
             raise Refusal(value, "The data of an agent needs a name.", 'Write data={"name": ...}.')
-        arguments[name] = scope.guarded(value)
-    if data is None:
-        return arguments
-    if not isinstance(data, ast.Dict):
-        raise Refusal(data, "data is a dict that is written out.", 'Write data={"name": value}.')
-    for key, value in zip(data.keys, data.values, strict=True):
+        arguments[name] = scope.field(value)
+    pairs = zip(data.keys, data.values, strict=True) if isinstance(data, ast.Dict) else [(data, data)] if data else []
+    for key, named in pairs:
         if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
-            raise Refusal(key or value, "The names of data are written out.", 'Write data={"name": value}.')
-        arguments[key.value] = scope.guarded(value)
+            raise Refusal(key or data, "data is a dict with names that are written out.", 'Write data={"name": value}.')
+        arguments[key.value] = scope.field(named)
     return arguments
 
 
@@ -207,12 +179,9 @@ def _instructions(scope: Scope, text: ast.expr, arguments: dict[str, Any]) -> st
 
 def _shown_argument(scope: Scope, part: ast.FormattedValue, arguments: dict[str, Any]) -> str:
     if part.format_spec is not None or part.conversion not in {-1, 115}:
-        raise Refusal(
-            part.value, "Instructions show values as they are.", "Assign the formatted text to a name before."
-        )
+        raise Refusal(part.value, "Instructions show values as they are.", "Assign the formatted text before.")
     code = defined(scope.value(part.value))
-    scope.guard(code, part.value)
-    value = template(code)
+    value = scope.written(code, part.value)
     wanted = _last_name(part.value) or "value"
     name, number = wanted, 2
     while arguments.get(name, value) != value:
@@ -231,27 +200,28 @@ def _last_name(node: ast.expr) -> str | None:
 
 
 def _human_state(scope: Scope, call: ast.Call) -> StepState:
-    options = options_of(call, ("to", "timeout", "name", *_OF_HUMAN))
+    options = options_of(call, ("to", *_OF_HUMAN, "timeout", "name"))
     title = first_argument(call, "a title")
     if "to" not in options:
         raise Refusal(call, "human() needs to=, those who are asked.", 'Write to=["alice"].')
-    arguments = {"to": scope.guarded(options["to"]), "title": scope.guarded(title)}
-    arguments |= {name: scope.guarded(options[name]) for name in _OF_HUMAN if name in options}
-    state: dict[str, Any] = {"Type": "Task", "Resource": "dcf:human", "Arguments": arguments}
-    limits = _limits(scope, options)
-    name = str(limits.pop("name", title.value if isinstance(title, ast.Constant) else "human"))
-    set_limits(state, **limits)
+    arguments = {"to": scope.field(options["to"]), "title": scope.field(title)}
+    arguments |= {name: scope.field(options[name]) for name in _OF_HUMAN if name in options}
+    state = {"Type": "Task", "Resource": "dcf:human", "Arguments": arguments, **_limits(scope, options)}
+    name = scope.fixed(options["name"]) if "name" in options else _text_of(title, "human")
     return StepState(state=state, name=name, type=type_of(steps.Answer))
+
+
+def _text_of(node: ast.expr, otherwise: str) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else otherwise
 
 
 def _signal_state(scope: Scope, call: ast.Call) -> StepState:
     options = options_of(call, ("output", "timeout"))
     name = first_argument(call, "a name")
-    state: dict[str, Any] = {"Type": "Task", "Resource": "dcf:signal", "Arguments": {"name": scope.guarded(name)}}
+    state: dict[str, Any] = {"Type": "Task", "Resource": "dcf:signal", "Arguments": {"name": scope.field(name)}}
+    state |= _limits(scope, options)
     output = scope.fixed(options["output"]) if "output" in options else Any
-    set_limits(state, **_limits(scope, {"timeout": options["timeout"]} if "timeout" in options else {}))
-    text = str(name.value) if isinstance(name, ast.Constant) and isinstance(name.value, str) else ast.unparse(name)
-    return StepState(state=state, name=f"signal {text}", type=type_of(output))
+    return StepState(state=state, name=f"signal {_text_of(name, ast.unparse(name))}", type=type_of(output))
 
 
 def _child_state(scope: Scope, call: ast.Call) -> StepState:
@@ -274,8 +244,7 @@ def _sleep_state(scope: Scope, call: ast.Call) -> StepState:
     if not (time.type in {STR, ANY} if is_until else time.type.is_number):
         kind, example = ("a time as text", '"2026-12-24T18:00:00Z"') if is_until else ("seconds", "sleep(30)")
         raise Refusal(call, f"{short_name(call.func)}() takes {kind}; this is {time.type}.", f"Write {example}.")
-    scope.guard(time, node)
-    state = {"Type": "Wait", "Timestamp" if is_until else "Seconds": template(time)}
+    state = {"Type": "Wait", "Timestamp" if is_until else "Seconds": scope.written(time, node)}
     name = f"sleep {'until ' if is_until else ''}{ast.unparse(node)}"
     return StepState(state=state, name=name, type=NULL, gives_value=False)
 

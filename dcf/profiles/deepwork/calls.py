@@ -1,6 +1,6 @@
 """What the tools of the profile `deepwork` take: those of the seed, and those of later versions."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 from pydantic.config import JsonDict
@@ -29,6 +29,7 @@ class StartJobWorkflowCall(ProfileArguments):
     workflow_name: str = Field(description="Name of the workflow within the job.")
     instance_id: str | None = Field(default=None, description="For naming, e.g. 'acme' or 'q1-2026'.")
     session_id: QuietSession = None
+    reviewed_by: Literal["quality-gate", "nobody"] | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
 
 
 class FinishedStepCall(ProfileArguments):

@@ -1,12 +1,17 @@
 """Jobs of DeepWork in the catalogue: those of a session, of a project, and for everybody."""
 
 from collections.abc import AsyncIterator, Mapping
+from typing import Final
 
 from anyio import to_thread
 
 from dcf.profiles.deepwork.jobs import DeepWorkJob, JobWorkflow, document_of, read_job
-from dcf.profiles.profile import Native, refuse
+from dcf.profiles.profile import Native, NotDone, refuse
 from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
+
+NOT_THERE: Final = "not_in_catalogue"
+"""dcf's code where the catalogue has no such definition."""
 
 
 async def definition_of(native: Native, name: str, session: str) -> Json:
@@ -22,6 +27,18 @@ async def job_of(native: Native, name: str, session: str) -> DeepWorkJob:
         return read_job(await to_thread.run_sync(document_of, content))
     document = content if isinstance(content, Mapping) else {}
     return read_job(document["job"] if isinstance(document.get("job"), Mapping) else document)
+
+
+async def named_job(native: Native, name: str, session: str) -> DeepWorkJob:
+    """Return the job that an agent names; raise NotDone with the names of all jobs if there is none."""
+    try:
+        return await job_of(native, name, session)
+    except NotDone as refused:
+        if refused.failure.code != NOT_THERE:
+            raise
+    known = ", ".join([one async for one in names_of_jobs(native, session)])
+    hint = f"The jobs are: {known}." if known else "There is none yet: a job is a job.yml in .deepwork/jobs/NAME."
+    raise refuse("invalid_argument", f"There is no job '{clip(name)}'.", hint, "job_name")
 
 
 async def names_of_jobs(native: Native, session: str) -> AsyncIterator[str]:
@@ -48,13 +65,12 @@ async def names_of_jobs(native: Native, session: str) -> AsyncIterator[str]:
 
 
 def workflow_of(job: DeepWorkJob, name: str) -> JobWorkflow:
-    """Return a workflow of a job; where it has only one, any name means that."""
+    """Return a workflow of a job; raise NotDone with the names of its workflows if it has no such one."""
     if name in job.workflows:
         return job.workflows[name]
-    if len(job.workflows) == 1:
-        return next(iter(job.workflows.values()))
     known = ", ".join(job.workflows)
-    raise refuse("invalid_argument", f"Job '{job.name}' has no such workflow.", f"It has: {known}.", "workflow_name")
+    message = f"Job '{job.name}' has no workflow '{clip(name)}'."
+    raise refuse("invalid_argument", message, f"Its workflows are: {known}.", "workflow_name")
 
 
 def shown_of(job: DeepWorkJob) -> dict[str, Json]:

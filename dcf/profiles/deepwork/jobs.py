@@ -18,8 +18,14 @@ from dcf.values.records import record
 
 GATE: Final = "quality"
 MOST_STEPS: Final = 200
+QUALITY_GATE: Final = "quality-gate"
+"""Who judges where the project has a command that reviews: a name that no agent of a job has."""
+NOBODY: Final = "nobody"
+"""Who judges where a user works alone, without a command that reviews."""
 MOST_ATTEMPTS: Final = 3
 """Failed reviews of one step, after which people decide."""
+_MOST_BY_COMMAND: Final = 100
+"""Failed reviews by a command, after which people decide: before that it is run again each time."""
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,79}\Z")
 _LONGEST: Final = 15_000
 """Characters of instructions that stand in the workflow; a run's input has the whole text."""
@@ -104,14 +110,19 @@ def read_job(document: Mapping[str, Json]) -> DeepWorkJob:
     )
 
 
-def machine_of(job: DeepWorkJob, workflow: JobWorkflow) -> dict[str, Json]:
-    """Return the workflow as a document of dcf, in which each step is a Task with its instructions and its gate."""
+def machine_of(job: DeepWorkJob, workflow: JobWorkflow, reviewed_by: str | None = None) -> dict[str, Json]:
+    """Return the workflow as a document of dcf, in which each step is a Task with its instructions and its gate.
+
+    `reviewed_by` is the quality gate or nobody; reviewers that the job names judge in their place. By default anybody
+    judges but the author.
+    """
     order = order_of(workflow)
     states: dict[str, Json] = {}
     for at, step in enumerate(job.steps[name] for name in order):
         follows = {"Next": order[at + 1]} if at + 1 < len(order) else {"End": True}
         told = step.instructions[:_LONGEST].replace("{%", "{ %").replace("%}", "% }")
-        gates = {"Gates": [_gate(step, job.reviewers)]} if step.criteria else {}
+        is_judged = bool(step.criteria) and (reviewed_by != NOBODY or bool(job.reviewers))
+        gates = {"Gates": [_gate(step, job.reviewers, reviewed_by)]} if is_judged else {}
         states[step.id] = {"Type": "Task", **({"Instructions": told} if told.strip() else {}), **gates, **follows}
     machine = {"Comment": workflow.summary, "StartAt": order[0], "States": states}
     return {"workflow_name": f"{job.name}.{workflow.name}", "asl": machine}
@@ -122,10 +133,13 @@ def order_of(workflow: JobWorkflow) -> list[str]:
     return [step for group in workflow.groups for step in group]
 
 
-def _gate(step: JobStep, reviewers: Sequence[str]) -> dict[str, Json]:
+def _gate(step: JobStep, reviewers: Sequence[str], reviewed_by: str | None) -> dict[str, Json]:
+    is_by_command = reviewed_by == QUALITY_GATE and not reviewers
+    judges = [QUALITY_GATE] if is_by_command else list(reviewers)
+    attempts = _MOST_BY_COMMAND if is_by_command else MOST_ATTEMPTS
     gate: dict[str, Json] = {"name": GATE, "kind": "review", "criteria": list(step.criteria)}
-    gate |= {"max_attempts": MOST_ATTEMPTS, "then": "ask", "author_may_override": True}  # who has the scope: as there
-    return gate | ({"reviewers": list(reviewers)} if reviewers else {})
+    gate |= {"max_attempts": attempts, "then": "ask", "author_may_override": True}  # who has the scope: as there
+    return gate | ({"reviewers": judges} if judges else {})
 
 
 def _workflows(given: Json, document: Mapping[str, Json]) -> Iterator[tuple[str, JobWorkflow]]:

@@ -11,17 +11,30 @@ from anyio import to_thread
 from dcf.core.access.model import Scope
 from dcf.profiles import growing_runs
 from dcf.profiles.deepwork import calls
-from dcf.profiles.deepwork.catalogue import definition_of, job_of, names_of_jobs, shown_of, workflow_of
+from dcf.profiles.deepwork.catalogue import (
+    NOT_THERE,
+    definition_of,
+    job_of,
+    named_job,
+    names_of_jobs,
+    shown_of,
+    workflow_of,
+)
 from dcf.profiles.deepwork.jobs import document_of, machine_of, order_of, read_job
+from dcf.profiles.deepwork.reviews import BOX as REVIEWS
+from dcf.profiles.deepwork.reviews import needs_work, reviewed
 from dcf.profiles.deepwork.session import TAG, DeepRun, Session, scope_of, session_id, session_of
 from dcf.profiles.growing_runs import RunUnit, read_unit
 from dcf.profiles.ids import digest_of, slug_of
 from dcf.profiles.profile import Failure, Native, NotDone, Profile, Toolbox, refuse
 from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
 
 _BOX: Final = Toolbox()
 _LOST: Final = frozenset({"lease_lost", "lease_expired", "not_running", "invalid_transition"})
-_RUNNING: Final = "The outputs are being reviewed. Call finished_step again with the same outputs to find out."
+_SUGGESTED: Final = (
+    "suggested: This server does not reach the git repository of the project. Create the branch yourself."
+)
 
 
 @_BOX.tool(calls.GetWorkflowsCall, read_only=True)
@@ -42,7 +55,7 @@ async def get_workflows(native: Native, args: calls.GetWorkflowsCall) -> Json:
 async def start_workflow(native: Native, args: calls.StartJobWorkflowCall) -> Json:
     """Start a run of the workflow, unless the same one has just been started."""
     session = await session_of(native, args.session_id)
-    job = await job_of(native, args.job_name, session.tag)
+    job = await named_job(native, args.job_name, session.tag)
     workflow = workflow_of(job, args.workflow_name)
     said = {
         "goal": args.goal,
@@ -54,7 +67,7 @@ async def start_workflow(native: Native, args: calls.StartJobWorkflowCall) -> Js
     run = session.current
     if run is None or run.last is not None or any(run.read.input(name) != value for name, value in said.items()):
         order = order_of(workflow)
-        document = machine_of(job, workflow)
+        document = machine_of(job, workflow, args.reviewed_by if native.is_local else None)
         agent = native.agent()
         around = None if run is None else run.id
         started = await native.call(
@@ -172,50 +185,11 @@ async def get_session_job(native: Native, args: calls.GetSessionJobCall) -> Json
     try:
         content = await definition_of(native, args.job_name, scope_of(native, args.session_id))
     except NotDone as refused:
-        return {"error": refused.failure.sentence}
+        if refused.failure.code != NOT_THERE:
+            return {"error": refused.failure.sentence}
+        return {"error": f"No job '{clip(args.job_name)}' is registered. Register it with register_session_job."}
     text = content.get("yaml") if isinstance(content, dict) else content
     return {"job_name": args.job_name, "job_definition_yaml": text}
-
-
-@_BOX.tool(calls.GetReviewInstructionsCall, read_only=True)
-async def get_review_instructions(native: Native, args: calls.GetReviewInstructionsCall) -> Json:
-    """List the gates that wait for the caller's verdict."""
-    page = await native.call("list_gates", agent_id=native.agent())
-    lines: list[str] = []
-    for gate in page["gates"]:
-        whole = await native.call("list_gates", workflow_id=gate["workflow_id"], state=gate["state"])
-        for one in whole["gates"]:
-            files = (one.get("output") or {}).get("files") or []
-            if one["kind"] != "review" or (args.files is not None and not set(files) & set(args.files)):
-                continue
-            review = f"{one['workflow_id']}:{one['state']}:{one['name']}:{one['content_sha256']}"
-            asked = "".join(f"\n- {text}" for text in one.get("criteria") or ())
-            lines.append(f"Review {review}\nFiles: {', '.join(files) or 'none'}\nCriteria:{asked}")
-    return "\n\n".join(lines) or "No review waits for you."
-
-
-@_BOX.tool(calls.MarkReviewAsPassedCall, Scope.WORK)
-async def mark_review_as_passed(native: Native, args: calls.MarkReviewAsPassedCall) -> Json:
-    """Give the verdict that every criterion is met; whoever made the outputs may not."""
-    parts = args.review_id.split(":")
-    if len(parts) != 4 or ".." in args.review_id or args.review_id.startswith("/"):  # noqa: PLR2004 - as it is written
-        raise refuse(
-            "invalid_argument", "review_id is no id of a review.", "Pass it exactly as you got it.", "review_id"
-        )
-    run, state, gate, content = parts
-    whole = await native.call("list_gates", workflow_id=run, state=state)
-    criteria = next((one.get("criteria") or [] for one in whole["gates"] if one["name"] == gate), [])
-    await native.call(
-        "decide_gate",
-        workflow_id=run,
-        state=state,
-        gate=gate,
-        verdict="pass",
-        content_sha256=content,
-        agent_id=native.agent(),
-        criteria=[{"criterion": one, "passed": True} for one in criteria],
-    )
-    return f"Review '{args.review_id}' is marked as passed."
 
 
 async def _completed(native: Native, unit: RunUnit, output: Json, override: str | None) -> dict[str, Json] | None:
@@ -230,9 +204,9 @@ async def _completed(native: Native, unit: RunUnit, output: Json, override: str 
         if code not in {"review_running", "needs_work"}:
             raise
         if not override:
-            return _needs_work(refused.failure)
+            return reviewed(unit, refused.failure) if code == "review_running" else needs_work(refused.failure)
         await _overridden(native, unit, override)
-        if code == "needs_work":
+        if not (await read_unit(native, unit.run, unit.name)).has_ended:
             await growing_runs.end(native, unit, output)
     return None
 
@@ -249,10 +223,12 @@ async def _handed_in(native: Native, unit: RunUnit, output: Json) -> None:
 
 
 async def _overridden(native: Native, unit: RunUnit, reason: str) -> None:
-    """Let a step pass its gate: the history, the audit trail and the journal say who did, and why."""
+    """Let a step pass its gate: the history, the audit trail and the journal of an open run say who did, and why."""
     agent = native.agent()
     here = {"workflow_id": unit.run, "state": unit.name}
     await native.call("override_gate", **here, reason=reason, agent_id=agent)
+    if not (await _read(native, unit.run)).is_open:
+        return
     told = {"question": f"May {unit.name} pass without its review?", "options": ["review", "override"]}
     await native.call(
         "add_journal_entry",
@@ -263,13 +239,6 @@ async def _overridden(native: Native, unit: RunUnit, reason: str) -> None:
         key=digest_of("override", unit.name, str(unit.attempts), reason),
         agent_id=agent,
     )
-
-
-def _needs_work(failure: Failure) -> dict[str, Json]:
-    failed = failure.details.get("failed_criteria") or []
-    shown = [{"criterion": one["criterion"], "passed": False, "feedback": one.get("feedback")} for one in failed]
-    feedback = _RUNNING if failure.code == "review_running" else failure.message
-    return {"status": "needs_work", "feedback": feedback, "failed_criteria": shown}
 
 
 async def _after(native: Native, session: Session, run: DeepRun) -> dict[str, Json]:
@@ -310,7 +279,7 @@ async def _begun(native: Native, run: DeepRun, session: str) -> dict[str, Json]:
     return {
         "session_id": session,
         "branch_name": f"{TAG}/{given('job_name')}-{given('workflow_name')}-{slug_of(label)}",
-        "branch_status": "suggested",
+        "branch_status": _SUGGESTED,
         "step_id": unit.name,
         "step_expected_outputs": step["outputs"],
         "step_quality_criteria": step["criteria"],
@@ -379,5 +348,11 @@ _INSTRUCTIONS: Final = (
 )
 
 PROFILE: Final = Profile(
-    name="deepwork", server="deepwork", version="1.0.0", instructions=_INSTRUCTIONS, tools=_BOX.tools, failed=_failed
+    name="deepwork",
+    server="deepwork",
+    version="1.0.0",
+    instructions=_INSTRUCTIONS,
+    advice="Call get_workflows to read what can be started, or ask the user.",
+    tools={**_BOX.tools, **REVIEWS.tools},
+    failed=_failed,
 )

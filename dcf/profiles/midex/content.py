@@ -1,7 +1,10 @@
 """Content and projects of the profile `midex`: workflows, personas, rules and contracts of the catalogue."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
+
+from anyio.to_thread import run_sync
 
 from dcf.profiles.ids import digest_of, slug_of
 from dcf.profiles.midex import calls
@@ -51,13 +54,19 @@ async def list_projects(native: Native, args: calls.ListProjectsCall) -> Json:
     return [_project(one) | _times(one) for one in listed[first:]]
 
 
-@BOX.tool(calls.GetProjectContextCall, read_only=True)
+@BOX.tool(calls.GetProjectContextCall)
 async def get_project_context(native: Native, args: calls.GetProjectContextCall) -> Json:
-    """Get a project by its path, or that of the key; null if there is none."""
-    if args.project_path is None and native.project is None:
-        return None
-    by = {"project": native.project} if args.project_path is None else {"path": args.project_path}
-    found = await _or_none(native, "get_project", **by)
+    """Get a project by its path, or that of the key; null if there is none.
+
+    For the local user the path is one of this disk, by default the current directory, which becomes known.
+    """
+    path = args.project_path
+    if path is None and native.project is not None:
+        found = await _or_none(native, "get_project", project=native.project)
+        return None if found is None else _project(found["project"])
+    if native.is_local and (place := await run_sync(_directory, path or ".")) is not None:
+        await project_at(native, path := str(place))
+    found = None if path is None else await _or_none(native, "get_project", path=path)
     return None if found is None else _project(found["project"])
 
 
@@ -78,8 +87,19 @@ async def project_at(native: Native, path: str) -> str:
         return str(found["project"]["project"])
     name = path.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or "root"
     project = f"{slug_of(name)}-{digest_of(path)}"
-    await native.call("put_project", project=project, name=name, paths_json=[path], reason="start_execution")
+    place = await run_sync(_directory, path) if native.is_local else None
+    git = None if place is None or not (place / ".git").exists() else {"worktree": str(place)}
+    await native.call("put_project", project=project, name=name, paths_json=[path], git_json=git, reason="midex")
     return project
+
+
+def _directory(path: str) -> Path | None:
+    """Return a directory of this disk by its real path; None for anything else."""
+    try:
+        place = Path(path).resolve()
+    except (OSError, ValueError):
+        return None
+    return place if place.is_dir() else None
 
 
 async def phases_of(native: Native, workflow: str, project: str | None) -> list[Json] | None:
@@ -185,7 +205,7 @@ def _project(found: Mapping[str, Json]) -> dict[str, Json]:
         "name": found.get("name") or found["project"],
         "path": first.get("path") if isinstance(first, Mapping) else first,
         "isGitRepo": bool(found.get("git")),
-        "metadata": found.get("metadata"),
+        "metadata": found.get("metadata") or None,
     }
 
 

@@ -4,17 +4,16 @@
 catalogue takes the place of one of these.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dcf.asl.json_schema.check import misfits
 from dcf.asl.json_schema.syntax import flaws_of
-from dcf.profiles.profile import refuse
+from dcf.profiles.profile import NotDone, refuse
 from dcf.values.json_text import Json
 
 Schema = dict[str, Any]
 
-_SHOWN: Final = 10
 _TEXT: Final[Schema] = {"type": "string"}
 _TEXTS: Final[Schema] = {"type": "array", "items": {"type": "string"}}
 _LIST: Final[Schema] = {"type": "array"}
@@ -122,13 +121,16 @@ def check_contract(name: str, contract: Mapping[str, Json], value: Json, argumen
             "Have it put right there; nothing was changed.",
         )
     found = misfits(contract, value)
-    if not found:
-        return
-    told = "; ".join(f"{argument}{one.pointer}: {one.message}" for one in found[:_SHOWN])
-    more = f", and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    raise refuse(
+    if found:
+        raise broken(name, [(f"{argument}{one.pointer}", one.message) for one in found])
+
+
+def broken(name: str, problems: Sequence[tuple[str, str]]) -> NotDone:
+    """Return the refusal of what does not fulfil a contract, with every problem: its place, and what is wrong there."""
+    told = "; ".join(f"{place}: {message.rstrip('.')}" for place, message in problems)
+    return refuse(
         "contract_broken",
-        f"The contract {name} is not fulfilled: {told}{more}.",
-        "Mend this and call again; nothing was changed.",
-        *(f"{argument}{one.pointer}" for one in found[:_SHOWN]),
+        f"The contract {name} is not fulfilled: {told}.",
+        "Mend all of this and call again; nothing was changed.",
+        *(place for place, _ in problems),
     )

@@ -4,8 +4,9 @@ An execution is a run that grows, a step a unit. A pending execution is a run th
 timed out is paused as well, and an escalated one is blocked by an issue. Content is in the catalogue.
 """
 
-from collections.abc import AsyncIterator, Collection, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
+from uuid import uuid4
 
 from dcf.core.access.model import Scope
 from dcf.profiles import growing_runs
@@ -14,24 +15,15 @@ from dcf.profiles.ids import digest_of, place_of, slug_of
 from dcf.profiles.midex import calls
 from dcf.profiles.midex.content import BOX as CONTENT
 from dcf.profiles.midex.content import contract_of, phases_of, project_at, project_at_number
-from dcf.profiles.midex.contracts import LAYERS, check_contract, or_nothing
+from dcf.profiles.midex.contracts import LAYERS, broken, check_contract, or_nothing
+from dcf.profiles.midex.executions import TAG, execution_of, executions, meta_of
 from dcf.profiles.midex.records import BOX as RECORDS
 from dcf.profiles.midex.records import artifacts_of, findings_of, logs_of
-from dcf.profiles.midex.words import (
-    INCOMPLETE,
-    PENDING,
-    STEP_FAILED,
-    check_move,
-    execution,
-    execution_state,
-    listed_state,
-    step,
-)
+from dcf.profiles.midex.words import INCOMPLETE, PENDING, STEP_FAILED, check_move, execution_state, step
 from dcf.profiles.profile import Failure, Native, NotDone, Profile, Toolbox, refuse
 from dcf.values.json_text import Json
 
 _BOX: Final = Toolbox()
-_TAG: Final = "midex"
 _LONGEST_UNIT: Final = 80
 _MOST_LISTED: Final = 100
 _MS: Final = 1000
@@ -46,22 +38,23 @@ async def start_execution(native: Native, args: calls.StartExecutionCall) -> Jso
     opened = await native.call(
         "open_run",
         name=args.workflow_name,
+        workflow_id=str(uuid4()),
         input_json={name: value for name, value in given.items() if value is not None},
         project=project,
         planner_agent_id=native.agent(),
-        tags_json=[_TAG],
+        tags_json=[TAG],
         timeout_s=None if args.timeout_ms is None else -(-args.timeout_ms // _MS),
     )
     run = str(opened["workflow_id"])
     await native.call("pause_run", workflow_id=run, reason=PENDING)
     phases = await phases_of(native, args.workflow_name, project)
-    return execution(await _meta(native, run)) | ({} if phases is None else {"phases": phases})
+    return await execution_of(native, await meta_of(native, run)) | ({} if phases is None else {"phases": phases})
 
 
 @_BOX.tool(calls.TransitionWorkflowStateCall, Scope.PLAN, Scope.WORK)
 async def transition_workflow_state(native: Native, args: calls.TransitionWorkflowStateCall) -> Json:
     """Move the run, if the move is one that executions make."""
-    meta = await _meta(native, args.execution_id)
+    meta = await meta_of(native, args.execution_id)
     if check_move(meta, args.new_state):
         await _move(native, meta, args.execution_id, args.new_state, args.error)
     return {"success": True}
@@ -70,7 +63,7 @@ async def transition_workflow_state(native: Native, args: calls.TransitionWorkfl
 @_BOX.tool(calls.ResumeExecutionCall, Scope.PLAN, Scope.WORK)
 async def resume_execution(native: Native, args: calls.ResumeExecutionCall) -> Json:
     """Let a run go on that timed out or was escalated; its time begins anew."""
-    meta = await _meta(native, args.execution_id)
+    meta = await meta_of(native, args.execution_id)
     state = execution_state(meta)
     if state in {"pending", "completed", "failed"}:
         raise refuse(
@@ -86,7 +79,7 @@ async def resume_execution(native: Native, args: calls.ResumeExecutionCall) -> J
 @_BOX.tool(calls.CompleteExecutionCall, Scope.PLAN, Scope.WORK)
 async def complete_execution(native: Native, args: calls.CompleteExecutionCall) -> Json:
     """Close the run with its output, in one call: a refused close does not keep the output."""
-    run, meta = args.execution_id, await _meta(native, args.execution_id)
+    run, meta = args.execution_id, await meta_of(native, args.execution_id)
     wanted = "completed" if args.error is None else "failed"
     if args.output is not None and args.error is None:
         await _check(native, meta, "WorkflowOutput", args.output)
@@ -107,13 +100,13 @@ async def complete_execution(native: Native, args: calls.CompleteExecutionCall) 
 @_BOX.tool(calls.CheckExecutionTimeoutCall, read_only=True)
 async def check_execution_timeout(native: Native, _: calls.CheckExecutionTimeoutCall) -> Json:
     """Return the runs that the clock has paused."""
-    return [one async for one in _executions(native, states=("timeout",), status="running")]
+    return [one async for one in executions(native, states=("timeout",), status="running")]
 
 
 @_BOX.tool(calls.GetIncompleteExecutionsCall, read_only=True)
 async def get_incomplete_executions(native: Native, args: calls.GetIncompleteExecutionsCall) -> Json:
     """Return the runs that are not over."""
-    found = _executions(native, states=INCOMPLETE, status="running", workflow=args.workflow_name)
+    found = executions(native, states=INCOMPLETE, status="running", workflow=args.workflow_name)
     return [one async for one in found]
 
 
@@ -142,8 +135,11 @@ async def complete_step(native: Native, args: calls.CompleteStepCall) -> Json:
     run, name = place_of(args.step_id, "stepId")
     found = await read_unit(native, run, name)
     error = None if args.error is None else (STEP_FAILED, args.error)
-    await growing_runs.end(native, found, args.output, error)
-    return step(await read_unit(native, run, name), (await _meta(native, run)).get("created_at"))
+    try:
+        await growing_runs.end(native, found, args.output, error)
+    except NotDone as refused:
+        raise _with_every_problem(refused) from None
+    return step(await read_unit(native, run, name), (await meta_of(native, run)).get("created_at"))
 
 
 @_BOX.tool(calls.GetExecutionHistoryCall, read_only=True)
@@ -153,7 +149,7 @@ async def get_execution_history(native: Native, args: calls.GetExecutionHistoryC
     wanted = (args.state or "").strip().lower()
     states, skipped = (wanted,) if wanted else (), args.offset or 0
     listed: list[Json] = []
-    async for one in _executions(native, states=states, skipped=skipped, workflow=args.workflow_name, project=project):
+    async for one in executions(native, states=states, skipped=skipped, workflow=args.workflow_name, project=project):
         listed.append(one)
         if len(listed) == (args.limit or _MOST_LISTED):
             break
@@ -169,7 +165,7 @@ async def get_execution_details(native: Native, args: calls.GetExecutionDetailsC
         if missing.failure.code == "unknown_run":
             return None
         raise
-    answer: dict[str, Json] = {"execution": execution(run.meta)}
+    answer: dict[str, Json] = {"execution": await execution_of(native, run.meta)}
     if args.include_steps:
         answer["steps"] = [step(one, run.meta.get("created_at")) for one in run.units.values() if not one.is_group]
     if args.include_logs:
@@ -179,6 +175,14 @@ async def get_execution_details(native: Native, args: calls.GetExecutionDetailsC
     if args.include_findings:
         answer["findings"] = await findings_of(native, run.run)
     return answer
+
+
+def _with_every_problem(refused: NotDone) -> NotDone:
+    """Return the refusal of an output with everything that is wrong with it."""
+    problems = refused.failure.details.get("problems") or ()
+    if refused.failure.code != "output_invalid" or not problems:
+        return refused
+    return broken("StepOutput", [(f"output{one['path']}", str(one["message"])) for one in problems])
 
 
 async def _move(native: Native, meta: Mapping[str, Json], run: str, state: str, error: str | None) -> None:
@@ -204,41 +208,6 @@ async def _move(native: Native, meta: Mapping[str, Json], run: str, state: str, 
             await native.call(
                 "close_run", workflow_id=run, status=_ENDED[state], summary=summary, force=state == "failed"
             )
-
-
-async def _meta(native: Native, run: str) -> Mapping[str, Json]:
-    found = await native.call(growing_runs.READ, workflow_id=run, limit=1)
-    meta: Mapping[str, Json] = found["meta"]
-    return meta
-
-
-async def _executions(
-    native: Native, states: Collection[str] = (), skipped: int = 0, **wanted: Any
-) -> AsyncIterator[dict[str, Json]]:
-    """Yield the executions that list_runs finds, newest first, in one of these states if any are named.
-
-    A run is read only if its row in the list does not tell already that it is not wanted.
-    """
-    cursor: Json = None
-    while True:
-        page = await native.call("list_runs", tag=_TAG, limit=50, cursor=cursor, **wanted)
-        for one in page["runs"]:
-            state = listed_state(one)
-            if states and state is not None and state not in states:
-                continue
-            if skipped and (state is not None or not states):
-                skipped -= 1
-                continue
-            found = execution(await _meta(native, one["workflow_id"]))
-            if states and found["state"] not in states:
-                continue
-            if skipped:
-                skipped -= 1
-                continue
-            yield found
-        cursor = page.get("next_cursor")
-        if cursor is None:
-            return
 
 
 async def _project(native: Native, args: calls.StartExecutionCall) -> str | None:
@@ -319,6 +288,7 @@ PROFILE: Final = Profile(
     server="midex-mcp-server",
     version="0.1.0",
     instructions=_INSTRUCTIONS,
+    advice="Call get_execution_details to read how the execution stands.",
     tools={name: _TOOLS[name] for name in _ORDER},
     failed=_failed,
 )

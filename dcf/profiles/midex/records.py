@@ -15,6 +15,9 @@ from dcf.values.json_text import Json
 BOX: Final = Toolbox()
 _LOGGED: Final = "log:"
 _PAGE: Final = 100
+_MOST_FINDINGS: Final = 1000
+_MOST_CONTENT: Final = 256 * 1024
+"""Bytes of contents of artifacts in one answer."""
 _TYPES: Final = {
     "text": "text/plain",
     "markdown": "text/markdown",
@@ -125,20 +128,31 @@ async def logs_of(native: Native, run: str) -> list[Json]:
 
 
 async def artifacts_of(native: Native, run: str) -> list[Json]:
-    """Return the artifacts of a run."""
+    """Return the artifacts of a run, with their contents as far as an answer has room for them."""
     listed: list[Json] = []
     cursor: Json = None
+    room = _MOST_CONTENT
     while True:
         page = await native.call("list_artifacts", workflow_id=run, cursor=cursor)
-        listed += [_artifact(run, one) for one in page["artifacts"]]
+        for one in page["artifacts"]:
+            fits = int(one["size"]) <= room
+            room -= int(one["size"]) if fits else 0
+            listed.append(_artifact(run, one) | {"content": await _content(native, run, one) if fits else None})
         cursor = page.get("next_cursor")
         if cursor is None:
             return listed
 
 
+async def _content(native: Native, run: str, one: Mapping[str, Json]) -> Json:
+    """Return the content of an artifact as it was stored: text, or Base64 of what is binary."""
+    encoding = "base64" if _content_type(one) == "binary" else "text"
+    found = await native.call("get_artifact", workflow_id=run, artifact_id=one["artifact_id"], encoding=encoding)
+    return found["content"]
+
+
 async def findings_of(native: Native, run: str) -> list[Json]:
     """Return the findings of a run."""
-    return await _newest(_findings(native, 0, run=run), _PAGE)
+    return await _newest(_findings(native, 0, run=run), _MOST_FINDINGS)
 
 
 async def _entries(native: Native, run: str) -> AsyncIterator[Mapping[str, Json]]:
@@ -200,17 +214,22 @@ def _log(run: str, entry: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _artifact(run: str, found: Mapping[str, Json]) -> dict[str, Json]:
-    state, media = found.get("state"), str(found.get("content_type")).partition(";")[0]
+    state = found.get("state")
     return {
         "id": id_of(run, str(found["artifact_id"])),
         "executionId": run,
         "stepId": None if state is None else id_of(run, str(state)),
         "name": found.get("name"),
-        "contentType": next((name for name, told in _TYPES.items() if told == media), "binary"),
+        "contentType": _content_type(found),
         "sizeBytes": found.get("size"),
         "metadata": found.get("metadata") or None,
         "createdAt": found.get("created_at"),
     }
+
+
+def _content_type(found: Mapping[str, Json]) -> str:
+    media = str(found.get("content_type")).partition(";")[0]
+    return next((name for name, told in _TYPES.items() if told == media), "binary")
 
 
 def _finding(found: Mapping[str, Json]) -> dict[str, Json]:

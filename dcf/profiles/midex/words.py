@@ -66,11 +66,10 @@ def check_move(meta: Mapping[str, Json], wanted: str) -> bool:
     return True
 
 
-def execution(meta: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a run as an execution."""
+def execution(meta: Mapping[str, Json], started_at: Json, updated_at: Json) -> dict[str, Json]:
+    """Return a run as an execution: made running at one time, and changed last at another."""
     given = meta.get("input") or {}
     state, project = execution_state(meta), meta.get("project")
-    ended = meta.get("finished_at")
     return {
         "id": meta.get("workflow_id"),
         "workflowName": meta.get("workflow_name"),
@@ -78,11 +77,11 @@ def execution(meta: Mapping[str, Json]) -> dict[str, Json]:
         "state": state,
         "metadata": given.get("metadata"),
         "timeoutMs": given.get("timeoutMs"),
-        "startedAt": None if state == "pending" else meta.get("started_at"),
-        "completedAt": ended,
+        "startedAt": started_at,
+        "completedAt": meta.get("finished_at"),
         "error": meta.get("cause") or meta.get("error") if state == "failed" else None,
         "createdAt": meta.get("created_at"),
-        "updatedAt": ended or meta.get("paused_at") or meta.get("started_at") or meta.get("created_at"),
+        "updatedAt": updated_at,
         **({"timeoutAt": meta["deadline"]} if meta.get("deadline") else {}),
         **({"output": meta["output"]} if meta.get("output") is not None else {}),
     }

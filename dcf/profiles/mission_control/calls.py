@@ -15,10 +15,24 @@ WorkflowId = Annotated[str, Field(description="The workflow_id that start_workfl
 PhaseId = Annotated[str, Field(description="The phase_id that start_phase returned.")]
 TaskId = Annotated[str, Field(description="The task_id that start_task returned.")]
 Positive = Annotated[int, Field(gt=0)]
+AgentId = Annotated[str, Field(min_length=1, max_length=64)]
+
+_LONGEST_FILE: Final = 256 * 1024
+
+
+class WorkflowFiles(ProfileArguments):
+    """The files of `.claude/workflows/NAME`, and the agents that there are, each with the tools that it names."""
+
+    workflow: Annotated[str, Field(max_length=_LONGEST_FILE)]
+    definition: Annotated[str, Field(max_length=_LONGEST_FILE)] | None = None
+    agents: dict[str, list[str] | None] = Field(default_factory=dict)
 
 
 class StartWorkflowCall(ProfileArguments):
-    """Open a workflow (orchestrator). Then start_phase for each phase before its sub-agents are launched."""
+    """Open a workflow (orchestrator). Then start_phase for each phase before its sub-agents are launched.
+
+    With the name of a directory of .claude/workflows its phases, order and checkpoints are those of workflow.md.
+    """
 
     name: Name
     description: str | None = None
@@ -30,16 +44,25 @@ class StartWorkflowCall(ProfileArguments):
     )
     scope: str | None = None
     constraints: str | None = None
+    workflow_files: WorkflowFiles | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
 
 
 class StartPhaseCall(ProfileArguments):
-    """Open a phase (orchestrator). The same number again returns the phase that is there."""
+    """Open a phase (orchestrator). The same number again returns the phase that is there.
+
+    Where the plan has a checkpoint, this fails until a person has agreed: tell a person, and call it again.
+    """
 
     workflow_id: WorkflowId
     number: Positive
     name: Name
     description: str | None = None
     is_parallel: bool = Field(default=False, description="Several tasks at once; their areas should not overlap.")
+    members: list[AgentId] | None = Field(
+        default=None,
+        max_length=50,
+        description="Agent ids whose own keys may start tasks; the same phase again adds more.",
+    )
 
 
 class StartTaskCall(ProfileArguments):
@@ -55,7 +78,9 @@ class StartTaskCall(ProfileArguments):
     agent_name: str | None = Field(default=None, description="Your name; a subagent must give it.")
     name: Name
     goal: str
-    areas: list[str] | None = Field(default=None, description="Parts of paths that this task changes.")
+    areas: list[str] | None = Field(
+        default=None, description="Globs of the paths that this task changes, as src/api/**."
+    )
     snapshot_id: str | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
     snapshot_type: str | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from dcf.profiles.growing_runs import Grown, RunUnit, instant, read_run, seconds_between
 from dcf.profiles.mission_control.calls import FilterCall, GetContextCall
+from dcf.profiles.mission_control.plans import Phase, open_checkpoints, planned
 from dcf.profiles.mission_control.words import (
     PHASE_BEGUN,
     PHASE_ENDED,
@@ -12,6 +13,7 @@ from dcf.profiles.mission_control.words import (
     begun_at,
     counted,
     ended_at,
+    is_checkpoint,
     is_parallel,
     issue_type,
     number_of,
@@ -80,7 +82,8 @@ async def context_of(native: Native, args: GetContextCall) -> Json:
         "current_phase": None if current is None else number_of(current.name),
         "total_phases": max(len(phases), int(seen.run.input("total_phases") or 0)),
     }
-    if wanted.phase is not None and wanted.phase not in {number_of(one.name) for one in phases}:
+    known = {number_of(one.name) for one in phases} | planned(seen.run).keys()
+    if wanted.phase is not None and wanted.phase not in known:
         return answer | {"warning": f"There is no phase {wanted.phase}.", "filters_applied": _applied(wanted)}
     for section in args.include:
         answer |= _SECTIONS[section](seen)
@@ -103,11 +106,17 @@ async def journal(native: Native, run: str, **wanted: Json) -> AsyncIterator[Ent
 
 async def is_open(native: Native, run: Grown) -> bool:
     """Return True if a task or phase of the run is in progress. Failed tasks are not."""
-    if any(task_status(one) == "IN_PROGRESS" for one in run.units.values() if not one.is_group):
+    tasks = (one for one in run.units.values() if not one.is_group and not is_checkpoint(one))
+    if any(task_status(one) == "IN_PROGRESS" for one in tasks):
         return True
-    entries = [one async for one in journal(native, run.run, kind="note")]
+    return "IN_PROGRESS" in (await phase_statuses(native, run)).values()
+
+
+async def phase_statuses(native: Native, run: Grown) -> dict[int, str]:
+    """Return how the phases that were begun stand, by number."""
     groups = [one for one in run.units.values() if one.is_group]
-    return any(phase_status(one, _notes(entries, one.name)) == "IN_PROGRESS" for one in groups)
+    entries = [one async for one in journal(native, run.run, kind="note")] if groups else []
+    return {number_of(one.name): phase_status(one, _notes(entries, one.name)) for one in groups}
 
 
 async def notes_of(native: Native, run: str, phase: str) -> dict[str, Entry]:
@@ -150,7 +159,24 @@ def _applied(wanted: FilterCall) -> Json:
 
 
 def _phase_summary(seen: _Seen) -> dict[str, Json]:
-    return {"phase_summary": [_phase(seen, one) for one in seen.phases]}
+    begun = {number_of(one.name): _phase(seen, one) for one in seen.phases}
+    waiting = {number: _pending(one) for number, one in planned(seen.run).items() if number not in begun}
+    return {"phase_summary": [one for _, one in sorted((begun | waiting).items())]}
+
+
+def _pending(phase: Phase) -> Json:
+    """Return a phase of the plan that was not begun."""
+    return {
+        "phase_number": phase.number,
+        "phase_name": phase.name,
+        "phase_id": None,
+        "status": "PENDING",
+        "is_parallel": phase.is_parallel,
+        "tasks": {"total": 0, "completed": 0, "failed": 0, "in_progress": 0},
+        "duration_seconds": 0,
+        "started_at": None,
+        "completed_at": None,
+    }
 
 
 def _phase(seen: _Seen, phase: RunUnit) -> Json:
@@ -237,8 +263,8 @@ def _milestones(seen: _Seen) -> dict[str, Json]:
 
 
 def _blockers(seen: _Seen) -> dict[str, Json]:
-    """Return the issues that block the workflow now; those that a person resolved are none any more."""
-    found = []
+    """Return what waits for a person now: checkpoints, and issues that block the workflow and nobody resolved."""
+    found = open_checkpoints(seen.run)
     for one, told in _logged(seen, "issue"):
         details = one.get("details") or {}
         if one.get("blocks") and one.get("open"):

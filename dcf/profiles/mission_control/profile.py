@@ -6,12 +6,14 @@ A workflow is a run that grows, a phase a group, a task a unit; what is logged s
 from collections.abc import Mapping
 from typing import Any, Final
 
+import anyio.to_thread
+
 from dcf.core.access.model import Scope
 from dcf.profiles import growing_runs
 from dcf.profiles.growing_runs import Grown, RunUnit, read_run, read_unit
-from dcf.profiles.ids import digest_of, id_of, place_of, slug_of
-from dcf.profiles.mission_control import calls
-from dcf.profiles.mission_control.context import context_of, is_open, note, notes_of
+from dcf.profiles.ids import digest_of, id_of, place_of
+from dcf.profiles.mission_control import calls, plans, tasks
+from dcf.profiles.mission_control.context import context_of, is_open, note, notes_of, phase_statuses
 from dcf.profiles.mission_control.words import (
     PHASE_BEGUN,
     PHASE_ENDED,
@@ -19,6 +21,7 @@ from dcf.profiles.mission_control.words import (
     counted,
     ended_at,
     files_of,
+    is_checkpoint,
     is_parallel,
     number_of,
     outcome_of,
@@ -40,10 +43,15 @@ _LONGEST_NAME: Final = 100
 
 @_BOX.tool(calls.StartWorkflowCall, Scope.PLAN)
 async def start_workflow(native: Native, args: calls.StartWorkflowCall) -> Json:
-    """Open a run without units."""
+    """Open a run without units; the plan, if there is one, stands in its input."""
+    plan = await anyio.to_thread.run_sync(plans.plan_of, args.name, args.workflow_files, native.directory)
+    said = {} if plan is None else {"objective": plan.objective, "scope": plan.scope, "constraints": plan.constraints}
+    args = args.model_copy(update={name: told for name, told in said.items() if getattr(args, name) is None})
     has_aim = args.objective is not None
-    total = args.total_phases or (_PHASES[args.profile] if has_aim else 1)
-    about = args.model_dump(exclude={"name"}, exclude_none=True) | {"total_phases": total}
+    phases = [] if plan is None else [one.as_json() for one in plan.phases]
+    total = args.total_phases or len(phases) or (_PHASES[args.profile] if has_aim else 1)
+    about = args.model_dump(exclude={"name", "workflow_files"}, exclude_none=True) | {"total_phases": total}
+    about |= {"phases": phases} if phases else {}
     opened = await native.call(
         "open_run",
         name=args.name[:_LONGEST_NAME],
@@ -56,21 +64,26 @@ async def start_workflow(native: Native, args: calls.StartWorkflowCall) -> Json:
     run = str(opened["workflow_id"])
     answer: dict[str, Json] = {"workflow_id": run, "created_at": (await read_run(native, run)).meta.get("created_at")}
     told = {"objective": args.objective, "profile": args.profile.upper(), "total_phases": total}
-    return answer | (told if has_aim else {})
+    return answer | (told if has_aim else {}) | ({"phases": phases} if phases else {})
 
 
 @_BOX.tool(calls.StartPhaseCall, Scope.PLAN, Scope.WORK)
 async def start_phase(native: Native, args: calls.StartPhaseCall) -> Json:
     """Add a group, or find the one with this number; what a group does not have stands in the journal."""
     run, name = args.workflow_id, phase_name(args.number)
-    existing = (await read_run(native, run)).units.get(name)
-    if existing is None:
-        await growing_runs.add(
-            native, run, {"name": name, "kind": "group", "title": args.name}, native.agent(), "start_phase"
-        )
+    read = await read_run(native, run)
+    existing, planned = read.units.get(name), plans.planned(read).get(args.number)
+    members = plans.members_of(planned, args.members)
+    if existing is None and plans.planned(read):
+        await plans.check_beginning(native, read, args, await phase_statuses(native, read))
+    if existing is None or members:
+        title = args.name if existing is None else existing.title
+        group = {"name": name, "kind": "group", "title": title, **({"agents": members} if members else {})}
+        await growing_runs.add(native, run, group, native.agent(), "start_phase")
     notes = await notes_of(native, run, name)
     if PHASE_BEGUN not in notes:
-        details = {"is_parallel": args.is_parallel, "description": args.description}
+        at_once = args.is_parallel or (planned is not None and planned.is_parallel)
+        details = {"is_parallel": at_once, "description": args.description}
         text = args.description or f"Phase {args.number}: {args.name}"
         notes[PHASE_BEGUN] = await note(native, run, name, PHASE_BEGUN, text, details)
     phase = await read_unit(native, run, name)
@@ -97,33 +110,15 @@ async def start_task(native: Native, args: calls.StartTaskCall) -> Json:
         raise refuse("unknown_state", "phase_id is of another workflow.", "Pass a phase of this one.", "phase_id")
     read = await read_run(native, run)
     phase = _phase(read, group)
-    parent = None if args.parent_task_id is None else _task(read, args.parent_task_id).name
+    parent = tasks.parent_of(read, args.parent_task_id)
     agent = native.agent(agent_name)
-    name = _task_name(read, args, parent, agent)
-    given = {
-        "caller_type": args.caller_type,
-        "agent_name": agent_name,
-        "goal": args.goal,
-        "snapshot_id": args.snapshot_id,
-        "snapshot_type": args.snapshot_type,
-    }
-    unit: dict[str, Json] = {
-        "name": name,
-        "group": group,
-        "parent": parent,
-        "title": args.name,
-        "instructions": args.goal,
-    }
-    unit |= {"input": given, "areas": args.areas or [], "claim": True}
+    name = tasks.name_of(read, args, parent, agent)
     if name in read.units:
         added: Mapping[str, Json] = await growing_runs.begin(native, read.units[name], agent)
     else:
-        unit = {key: value for key, value in unit.items() if value is not None}
-        added = await growing_runs.add(native, run, unit, agent, "start_task")
+        added = await growing_runs.add(native, run, tasks.unit_of(read, args, phase, name, parent), agent, "start_task")
     task = await read_unit(native, run, name)
-    warnings = list(added.get("warnings") or ())
-    if growing_runs.TAKEN_FROM in added:
-        warnings.append(f"The task is taken over from '{added[growing_runs.TAKEN_FROM]}', whose lease had expired.")
+    warnings = tasks.warnings_of(read, phase, name, parent, added)
     return {
         "task_id": id_of(run, name),
         "workflow_id": run,
@@ -199,18 +194,25 @@ async def complete_phase(native: Native, args: calls.CompletePhaseCall) -> Json:
     run, name = place_of(args.phase_id, "phase_id")
     read = await read_run(native, run)
     phase = _phase(read, name, ended=True)
-    tasks = counted(read.inside(name))
-    if tasks["in_progress"]:
+    found = counted(read.inside(name))
+    if found["in_progress"]:
         raise refuse(
             "tasks_open",
-            f"{tasks['in_progress']} tasks of the phase are in progress.",
+            f"{found['in_progress']} tasks of the phase are in progress.",
             "Have them completed first, with complete_task; nothing was changed.",
+        )
+    missing = plans.unmet(read, number_of(name)) if args.status == "completed" else []
+    if missing:
+        raise refuse(
+            "completion_not_met",
+            f"By the plan all agents of the phase succeed, and these have no task that did: {', '.join(missing)}.",
+            "Have each do a task (start_task with that agent_name), or say status failed; nothing was changed.",
         )
     await native.call("seal_group", workflow_id=run, group=name, reason="complete_phase")
     details = {"status": args.status, "summary": args.summary}
     await note(native, run, name, PHASE_ENDED, args.summary or f"The phase is {args.status}.", details)
     notes = await notes_of(native, run, name)
-    warnings = [f"{tasks['failed']} tasks failed."] if tasks["failed"] and args.status == "completed" else []
+    warnings = [f"{found['failed']} tasks failed."] if found["failed"] and args.status == "completed" else []
     begun, ended = begun_at(notes), ended_at(notes)
     return {
         "phase_id": args.phase_id,
@@ -220,7 +222,7 @@ async def complete_phase(native: Native, args: calls.CompletePhaseCall) -> Json:
         "status": phase_status(phase, notes),
         "completed_at": ended,
         "duration_ms": round(growing_runs.seconds_between(begun, ended) * 1000),
-        "tasks": tasks,
+        "tasks": found,
         **({"warnings": warnings} if warnings else {}),
     }
 
@@ -234,21 +236,29 @@ async def complete_workflow(native: Native, args: calls.CompleteWorkflowCall) ->
         "limitations": args.limitations or [],
     }
     read = await read_run(native, args.workflow_id)
+    is_judged = args.status == "completed" and not read.has_ended and plans.planned(read)
+    left = plans.not_completed(read, await phase_statuses(native, read)) if is_judged else []
+    if left:
+        raise refuse(
+            "phases_open",
+            f"Phases of the plan are not completed: {', '.join(map(str, left))}.",
+            "Complete them, or end the workflow as partial or failed; nothing was changed.",
+        )
     force = args.status == "failed" or not await is_open(native, read)
     await native.call("close_run", workflow_id=args.workflow_id, status=_RUN_STATUSES[args.status], force=force, **said)
     read = await read_run(native, args.workflow_id)
-    tasks = [one for one in read.units.values() if not one.is_group]
-    spent = sum(growing_runs.seconds_between(one.started_at, one.finished_at) for one in tasks)
-    files = {path for one in tasks for paths in files_of(outcome_of(one)).values() for path in paths}
+    ended = [one for one in read.units.values() if not one.is_group and not is_checkpoint(one)]
+    spent = sum(growing_runs.seconds_between(one.started_at, one.finished_at) for one in ended)
+    files = {path for one in ended for paths in files_of(outcome_of(one)).values() for path in paths}
     return {
         "workflow_id": args.workflow_id,
         "status": run_status(read.status),
         **said,
         "metrics": {
-            "total_tasks": len(tasks),
+            "total_tasks": len(ended),
             "total_duration_seconds": round(spent),
             "total_duration_minutes": round(spent / 60, 1),
-            "total_tokens": sum(sum(found.values()) for one in tasks if (found := tokens_of(outcome_of(one)))),
+            "total_tokens": sum(sum(found.values()) for one in ended if (found := tokens_of(outcome_of(one)))),
             "files_changed": len(files),
         },
         "completed_at": read.meta.get("finished_at"),
@@ -296,33 +306,19 @@ def _phase(read: Grown, name: str, *, ended: bool = False) -> RunUnit:
     return phase
 
 
-def _task(read: Grown, task_id: str) -> RunUnit:
-    run, name = place_of(task_id, "parent_task_id")
-    found = read.units.get(name)
-    if run != read.run or found is None or found.is_group:
-        raise refuse("unknown_state", "There is no such task here.", "Pass a task of this workflow.", "parent_task_id")
-    return found
-
-
-def _task_name(read: Grown, args: calls.StartTaskCall, parent: str | None, agent: str) -> str:
-    """Return the name of the unit: the same for the same call, as long as the task is in progress."""
-    said = (args.phase_id, parent or "", args.caller_type, agent, args.name, args.goal)
-    stem = f"{slug_of(args.name)}-{digest_of(*said)}"
-    names = (stem if number == 1 else f"{stem}-{number}" for number in range(1, len(read.units) + 2))
-    return next(name for name in names if name not in read.units or not read.units[name].has_ended)
-
-
 _CODES: Final[Mapping[str, str]] = {
     "invalid_argument": "VALIDATION_ERROR",
+    "invalid_workflow": "VALIDATION_ERROR",
     "unknown_tool": "UNKNOWN_TOOL",
     "internal_error": "INTERNAL_ERROR",
     "store_unavailable": "INTERNAL_ERROR",
 }
+"""The codes of the original. A failure that it does not know has dcf's own code, written as these are."""
 
 
 def _failed(failure: Failure) -> str | dict[str, Json]:
     """Return a failure as clients know it, with dcf's own code and what to do beside."""
-    code = "NOT_FOUND" if failure.code.startswith("unknown_") else "UNKNOWN_ERROR"
+    code = "NOT_FOUND" if failure.code.startswith("unknown_") else failure.code.upper()
     told: dict[str, Any] = {
         "error": True,
         "code": _CODES.get(failure.code, code),
@@ -343,6 +339,7 @@ PROFILE: Final = Profile(
     name="mission-control",
     server="mission-control",
     version="1.0.0",
+    advice="Call get_context to read how the workflow stands.",
     instructions=_INSTRUCTIONS,
     tools=_BOX.tools,
     failed=_failed,

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from dcf.core.text.path_globs import outside
 from dcf.profiles.growing_runs import RunUnit
 from dcf.values.json_text import Json, load
 
@@ -15,6 +16,7 @@ Notes = Mapping[str, Mapping[str, Json]]
 
 _PHASES: Final = {"completed": "COMPLETED", "failed": "FAILED"}
 _PHASE: Final = "phase-"
+_CHECKPOINT: Final = "checkpoint-"
 
 _RUNS: Final = {
     "running": "IN_PROGRESS",
@@ -41,6 +43,16 @@ def issue_type(told: Json) -> str:
 def phase_name(number: int) -> str:
     """Return the name of the group of a phase."""
     return f"{_PHASE}{number}"
+
+
+def checkpoint_name(number: int) -> str:
+    """Return the name of the unit that waits for a person before a phase."""
+    return f"{_CHECKPOINT}{number}"
+
+
+def is_checkpoint(unit: RunUnit) -> bool:
+    """Return True for a unit that is no task, but waits for a person before a phase."""
+    return unit.group is None and unit.name.startswith(_CHECKPOINT)
 
 
 def number_of(group: str) -> int:
@@ -108,14 +120,15 @@ def tokens_of(outcome: Mapping[str, Json]) -> dict[str, int] | None:
 
 
 def verified(task: RunUnit) -> dict[str, Json]:
-    """Return which changed files lie outside the areas that the task named; no areas are all areas."""
-    paths = [path for paths in files_of(outcome_of(task)).values() for path in paths]
-    areas = [area.casefold() for area in task.areas]
-    outside = [path for path in paths if areas and not any(area in path.casefold() for area in areas)]
-    warnings = [f"{len(outside)} changed files lie outside the areas of the task."] if outside else []
+    """Return which changed files lie outside the areas that the task named; None where the files are not known."""
+    files = files_of(outcome_of(task))
+    paths = [path for paths in files.values() for path in paths]
+    elsewhere = outside(paths, task.areas)
     if outcome_of(task).get("files_changed") is None:
-        warnings.append("Which files changed is not known: no helper on the agent's machine told it.")
-    return {"scope_match": not outside, "unexpected_files": outside, "warnings": warnings}
+        unknown = "Which files changed is not known: no helper on the agent's machine told it."
+        return {"scope_match": None, "unexpected_files": [], "warnings": [unknown]}
+    warnings = [f"{len(elsewhere)} changed files lie outside the areas of the task."] if elsewhere else []
+    return {"scope_match": not elsewhere, "unexpected_files": elsewhere, "warnings": warnings}
 
 
 def counted(tasks: Iterable[RunUnit]) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """What the tools of the profile `openfactory` take."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -29,8 +29,45 @@ class UpdateWorkOrderStatusCall(CamelArguments):
     status: Literal["in_progress", "in_review", "done"]
 
 
+Text = Annotated[str, Field(max_length=16_000)]
+
+
+class CreateWorkOrderCall(CamelArguments):
+    """Create a work order (planner). The same call again finds the same order; get_work_order shows it."""
+
+    title: Annotated[str, Field(min_length=1, max_length=200)]
+    description: Text | None = None
+    acceptance_criteria: Text | None = Field(
+        default=None, description="Markdown; a line that begins with '-' is one criterion of the review."
+    )
+    out_of_scope: Text | None = None
+    implementation_plan: Text | None = None
+    phase: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        default=None, description="Made if there is none of this name."
+    )
+    feature: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    deliverable_type: Annotated[str, Field(min_length=1, max_length=100)] | None = Field(
+        default=None, description="As feature, bugfix or chore."
+    )
+    assignee_ids: list[str] | None = Field(default=None, description="Agents that may take it; default: any.")
+    reviewer_ids: list[str] | None = Field(
+        default=None, description="People whose verdict it waits for in review; without, its assignee says done."
+    )
+    blocked_by: list[WorkOrderId] | None = Field(default=None, description="Orders that must be done before.")
+
+
+class CreateFeatureCall(CamelArguments):
+    """Add a feature to the project of your key (planner), or change the one of this name."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    description: Text | None = None
+    relationships: list[dict[str, Any]] | None = Field(
+        default=None, description='To others: [{"kind": "needs", "feature": "Prices"}].'
+    )
+
+
 class SearchContextCall(CamelArguments):
-    """Search documents, blueprints, artifacts and code of the project for more context."""
+    """Search documents (requirements, work orders, findings), blueprints, artifacts and code of the project."""
 
     query: Annotated[str, Field(min_length=1, description='Words that must all occur; "a phrase" as it stands.')]
     types: list[Literal["documents", "blueprints", "artifacts", "code"]] | None = None

@@ -11,7 +11,7 @@ from dcf.core.access.model import Scope
 from dcf.profiles import growing_runs
 from dcf.profiles.growing_runs import Grown, RunUnit, read_run, read_unit
 from dcf.profiles.ids import id_of, place_of
-from dcf.profiles.openfactory import calls
+from dcf.profiles.openfactory import calls, planning
 from dcf.profiles.profile import Failure, Native, NotDone, Profile, ProfileResource, Toolbox, refuse
 from dcf.values.json_text import Json
 
@@ -30,30 +30,37 @@ MOVES: Final[Mapping[str, tuple[str, ...]]] = {
 """The moves that update_work_order_status makes."""
 
 _CORPORA: Final[Mapping[str, tuple[str, ...]]] = {
-    "documents": ("finding", "journal"),
-    "blueprints": ("definition",),
-    "artifacts": ("output",),
-    "code": (),
+    "documents": ("document", "unit", "finding", "journal"),
+    "blueprints": ("blueprint", "definition"),
+    "artifacts": ("artifact", "output"),
+    "code": ("code",),
 }
-"""What of dcf is searched for each type; code is nowhere in it."""
+"""What of dcf is searched for each type. Requirements are documents, and so are work orders, which have no type."""
 
 
 @_BOX.tool(calls.ListWorkOrdersCall, read_only=True)
 async def list_work_orders(native: Native, args: calls.ListWorkOrdersCall) -> Json:
-    """Find units of this status for the caller."""
-    orders: list[Json] = []
-    for status in _KINDS[args.status]:
+    """Find units of this status for the caller; in review also those that wait for its verdict."""
+    orders: dict[str, Json] = {}
+    searches = [("find_work", "items", {"status": status}) for status in _KINDS[args.status]]
+    if args.status == "in_review":
+        searches.insert(0, ("list_gates", "gates", {}))
+    for tool, member, more in searches:
         cursor: Json = None
         while len(orders) < args.limit:
             page = await native.call(
-                "find_work", agent_id=native.agent(), status=status, project=native.project, limit=_PAGE, cursor=cursor
+                tool, agent_id=native.agent(), project=native.project, limit=_PAGE, cursor=cursor, **more
             )
-            found = await _read(native, page["items"] or ())
-            orders += [_brief(run, unit) for run, unit in found if status_of(unit) == args.status]
+            found = await _read(native, page[member] or ())
+            orders |= {
+                id_of(unit.run, unit.name): _brief(run, unit)
+                for run, unit in found
+                if status_of(unit) == args.status and not unit.is_group
+            }
             cursor = page.get("next_cursor")
             if cursor is None:
                 break
-    return {"workOrders": orders[: args.limit]}
+    return {"workOrders": list(orders.values())[: args.limit]}
 
 
 @_BOX.tool(calls.GetWorkOrderCall, read_only=True)
@@ -96,12 +103,24 @@ async def update_work_order_status(native: Native, args: calls.UpdateWorkOrderSt
     return answer | ({} if note is None else {"note": note})
 
 
+@_BOX.tool(calls.CreateWorkOrderCall, Scope.PLAN, for_planners=True)
+async def create_work_order(native: Native, args: calls.CreateWorkOrderCall) -> Json:
+    """Add a unit to the run of the caller's orders."""
+    run, name = await planning.create_order(native, args)
+    read = await read_run(native, run)
+    return _brief(read, _order(read, name))
+
+
+@_BOX.tool(calls.CreateFeatureCall, Scope.PLAN, Scope.WORK, for_planners=True)
+async def create_feature(native: Native, args: calls.CreateFeatureCall) -> Json:
+    """Add a feature to the project."""
+    return await planning.create_feature(native, args)
+
+
 @_BOX.tool(calls.SearchContextCall, read_only=True)
 async def search_context(native: Native, args: calls.SearchContextCall) -> Json:
     """Search what dcf keeps."""
     wanted = [name for one in args.types or _CORPORA for name in _CORPORA[one]]
-    if not wanted:
-        return {"results": []}
     found = await native.call("search", query=args.query, types_json=wanted, project=native.project, limit=args.limit)
     return {
         "results": [
@@ -109,7 +128,7 @@ async def search_context(native: Native, args: calls.SearchContextCall) -> Json:
                 "type": next(kind for kind, names in _CORPORA.items() if one["type"] in names),
                 "title": one.get("title"),
                 "snippet": one.get("snippet"),
-                "entityId": one.get("id"),
+                "entityId": id_of(one["workflow_id"], one["state"]) if one["type"] == "unit" else one.get("id"),
                 "score": one.get("score"),
             }
             for one in found["results"]
@@ -235,7 +254,7 @@ def _connections(run: Grown, unit: RunUnit) -> list[Json]:
 async def _project(native: Native) -> Mapping[str, Json]:
     if native.project is None:
         raise refuse(
-            "unknown_project", "This key is bound to no project.", "Make one: `dcf keys create --project NAME ...`."
+            "unknown_project", "This key is bound to no project.", "Make one: `dcf keys add --project NAME ...`."
         )
     found = await native.call("get_project", project=native.project)
     project: Mapping[str, Json] = found["project"]
@@ -256,9 +275,10 @@ PROFILE: Final = Profile(
     name="openfactory",
     server="openfactory-planner",
     version="1.0.0",
+    advice="Call get_work_order to read how the work order stands.",
     instructions="Work orders of your project: list_work_orders, get_work_order, then update_work_order_status to "
     "in_progress while you work, in_review when it is ready to be looked at, done when it was accepted. "
-    "search_context finds more.",
+    "search_context finds more. Planners add orders and features: create_work_order, create_feature.",
     tools=_BOX.tools,
     resources=(
         ProfileResource(

@@ -6,7 +6,7 @@ health report of any process tells who works. Nothing is decided by it.
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from dcf.errors import DcfError, StoreUnavailable
@@ -43,6 +43,10 @@ class Activity:
     def agents(self, most: int) -> list[str]:
         """Return the agents that called a tool lately, here or at another server, the latest first."""
         return list(dict.fromkeys([*self._seen, *self._records.seen(most)]))[:most]
+
+    def unseen(self, agent_ids: Sequence[str]) -> list[str]:
+        """Return those of these agents that have called no tool lately, here or at another server."""
+        return self._records.unseen([agent_id for agent_id in agent_ids if agent_id not in self._seen])
 
     def write(self) -> None:
         """Write what was noted, if it is time; called by the clock's thread at each look."""

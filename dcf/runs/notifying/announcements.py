@@ -4,6 +4,7 @@ An entry without a state goes to the planner; `about` then names the state that 
 """
 
 from collections.abc import Mapping
+from math import gcd
 from typing import Final
 from zlib import crc32
 
@@ -19,8 +20,8 @@ from dcf.store.keys.table import RunKeys
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 
-_MOST_ASKED: Final = 10
-"""Most members of a pool that are tried, one after the other, for one event."""
+_MOST_OF_POOL: Final = 16
+"""Most members of a pool that one event may reach; of a larger pool, reminders reach the others."""
 
 _HUMAN: Final = "human_task"
 """Type of the events that tell people of a task."""
@@ -49,7 +50,7 @@ def _thing(entry: OutboxEntry, *, is_over: bool) -> str:
 def recipients(workflow_id: str, entry: OutboxEntry, snapshot: Snapshot) -> tuple[str, ...]:
     """Return the agents that may be told, in the order to try: the one named, the planner, or the assigned agents.
 
-    The first member of a pool to be tried depends on the event; each reminder of the event starts one member later.
+    The first member of a pool depends on the event, and changes with each reminder of it.
     """
     if entry.agent_id is not None:
         return (entry.agent_id,)
@@ -60,8 +61,20 @@ def recipients(workflow_id: str, entry: OutboxEntry, snapshot: Snapshot) -> tupl
     pool = snapshot.meta.assigned(entry.state)
     if len(pool) < 2:  # noqa: PLR2004 - nothing to choose
         return pool
-    first = (crc32(f"{workflow_id}:{entry.state}:{entry.epoch}".encode()) + entry.number) % len(pool)
-    return (*pool[first:], *pool[:first])[:_MOST_ASKED]
+    event = crc32(f"{workflow_id}:{entry.state}:{entry.epoch}".encode())
+    first = (event + entry.number * _step(len(pool))) % len(pool)
+    return (*pool[first:], *pool[:first])[:_MOST_OF_POOL]
+
+
+def _step(size: int) -> int:
+    """Return by how many members of a pool a reminder begins later than the one before.
+
+    Of a large pool so many that no member waits longer than needed. Without a divisor in common with the size, every
+    member is the first at some time: only the first of those on remote platforms is told.
+    """
+    if size <= _MOST_OF_POOL:
+        return 1
+    return next(step for step in range(_MOST_OF_POOL, 0, -1) if gcd(step, size) == 1)
 
 
 def is_outdated(entry: OutboxEntry, snapshot: Snapshot) -> bool:

@@ -1,5 +1,6 @@
 """What comes of a notification, as records for a run's history: who was told, or why not. Sends and reads nothing."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from dcf.core.documents.decision import Event, Notice
@@ -15,7 +16,10 @@ _NOT_DELIVERED: Final = Delivery()
 
 @record(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Outcome of notifying the agent of a state. `failed` lists deliveries that did not reach their agents."""
+    """Outcome of notifying the agents of a state: the first that was notified, and the `others` of a pool.
+
+    `failed` lists deliveries that did not reach their agents.
+    """
 
     state: str | None
     agent_id: str | None
@@ -23,17 +27,34 @@ class Target:
     sent: bool = False
     skipped_not_ready: bool = False
     delivery: Delivery = _NOT_DELIVERED
+    others: tuple[tuple[str, Delivery], ...] = ()
     failed: tuple[tuple[str, Delivery], ...] = ()
 
+    @property
+    def told(self) -> Sequence[tuple[str, Delivery]]:
+        """The agents that were notified, each with its delivery."""
+        return ((self.agent_id, self.delivery), *self.others) if self.sent and self.agent_id is not None else ()
 
-def target_of(entry: OutboxEntry, agent_id: str, delivery: Delivery, failed: list[tuple[str, Delivery]]) -> Target:
-    """Return the outcome of an entry of which this delivery is the result, and `failed` what failed before it."""
+
+def target_of(
+    entry: OutboxEntry,
+    agent_id: str,
+    delivery: Delivery,
+    failed: Sequence[tuple[str, Delivery]],
+    *,
+    others: Sequence[tuple[str, Delivery]] = (),
+) -> Target:
+    """Return the outcome of an entry of which this delivery is the result.
+
+    `others` were notified too, and the deliveries to `failed` failed.
+    """
     return Target(
         state=entry.state,
         agent_id=agent_id,
         reason=entry.reason,
         sent=delivery.failure is None,
         delivery=delivery,
+        others=tuple(others),
         failed=tuple(failed),
     )
 
@@ -54,8 +75,10 @@ def outcome_of(entry: OutboxEntry, target: Target, now: int, recorded: Told) -> 
     if target.agent_id is None:
         return NOTHING_TOLD
     is_announcement = target.sent and entry.type != NoticeKind.LEASE_LOST
-    announcement = _announced(entry, target.agent_id, now).after(recorded.sent) if is_announcement else None
-    sent = (Event(type="NotificationSent", state=entry.state, data=_shown(entry, target.agent_id)),)
+    announcement = (
+        announcement_of(entry, target, now, entry.number + 1).after(recorded.sent) if is_announcement else None
+    )
+    sent = (Event(type="NotificationSent", state=entry.state, data=_shown(entry, target.agent_id) | _pool(target)),)
     if not target.failed or entry.type in TO_HOLDERS:
         return TellingOutcome(events=sent if target.sent else (), told=announcement)
     before = recorded.failed
@@ -93,8 +116,11 @@ def _loss(entry: OutboxEntry) -> Notice:
     return Notice(type=kind, state=None, epoch=entry.epoch, reason=kind, about=entry.state)
 
 
-def _announced(entry: OutboxEntry, agent_id: str, now: int) -> Announcement:
-    return Announcement(epoch=entry.epoch, number=entry.number + 1, agent_id=agent_id, at=now)
+def announcement_of(entry: OutboxEntry, target: Target, now: int, number: int) -> Announcement:
+    """Return the record of who was told, for the `number`th time in this visit; of a pool, each was told once."""
+    agents = [agent for agent, _ in target.told]
+    counts = dict.fromkeys(agents, 1) if target.others else {}
+    return Announcement(epoch=entry.epoch, number=number, agent_id=agents[0], at=now, counts=counts)
 
 
 def _missed(entry: OutboxEntry, target: Target, now: int, known: tuple[str, ...]) -> FailedAnnouncement:
@@ -112,3 +138,8 @@ def _missed(entry: OutboxEntry, target: Target, now: int, known: tuple[str, ...]
 
 def _shown(entry: OutboxEntry, agent_id: str) -> dict[str, Json]:
     return {"agent": agent_id, "reason": entry.reason, "epoch": entry.epoch}
+
+
+def _pool(target: Target) -> dict[str, Json]:
+    """Return all agents that were notified, where it is more than the agent that an event names anyway."""
+    return {"agents": [agent for agent, _ in target.told]} if target.others else {}

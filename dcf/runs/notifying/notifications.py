@@ -6,29 +6,27 @@ stand still. Any number of copies may run at once.
 
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, TypeAlias
 
 from dcf import metrics
 from dcf.asl.state_paths import inside
-from dcf.core.access.provenance import mark_of_event
 from dcf.core.documents.decision import Notice, Snapshot
-from dcf.core.documents.notices import TO_RUNS, NoticeKind, talk_kind
+from dcf.core.documents.notices import TO_RUNS, NoticeKind
 from dcf.core.lifecycle.inspection import is_ready
 from dcf.errors import DcfError, StoreUnavailable, UnknownState
-from dcf.ports import Deliverer, Delivery, Post, Undelivered
+from dcf.ports import Deliverer, Undelivered
 from dcf.runs.clock.lost_timers import set_timer
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.notifying import waiting_events
-from dcf.runs.notifying.announcements import event_of, is_outdated, recipients
-from dcf.runs.notifying.delivery_records import Target, outcome_name, outcome_of, target_of
-from dcf.runs.notifying.prompt_delivery import PromptDelivery
+from dcf.runs.notifying.announcements import is_outdated, recipients
+from dcf.runs.notifying.delivery_records import Target, announcement_of, outcome_name, outcome_of, target_of
+from dcf.runs.notifying.prompt_delivery import DeliverAll, PromptDelivery
 from dcf.runs.notifying.queues import Lanes
-from dcf.store.access.authors import current_author
-from dcf.store.events.notified import NEVER_TOLD, PLANNER, Announcement, Told, ToldRecords
+from dcf.runs.notifying.sender import Sender
+from dcf.store.events.notified import NEVER_TOLD, PLANNER, Told, ToldRecords
 from dcf.store.events.outbox import NOTHING_TOLD, Outbox, OutboxEntry, TellingOutcome
-from dcf.store.keys.table import RunKeys
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json, dump
 from dcf.values.records import replace
@@ -44,14 +42,6 @@ _PAGE_OF_REMOTE: Final = 10
 
 _NO_ROOM_S: Final = 1.0
 """Seconds after which an entry for which a lane has no room is taken up again, by any process."""
-
-_ANOTHER_MAY: Final = frozenset(
-    {Undelivered.BUSY, Undelivered.UNKNOWN_AGENT, Undelivered.NO_PLATFORM, Undelivered.AGENT_UNAVAILABLE}
-)
-"""Failures that concern one agent only, so that the next member of the pool is tried."""
-
-DeliverAll: TypeAlias = Callable[[Sequence[Post]], Sequence[Delivery]]
-"""Delivers several events at once, each by itself."""
 
 ToRun: TypeAlias = Callable[[str, OutboxEntry], object]
 """Does what an entry says that no agent is told of, but another run, and removes it (`children/operations.py`)."""
@@ -79,13 +69,12 @@ class Notifications:
         """
         self._lanes = lanes
         self._at_once = None if together is None else PromptDelivery(self._lanes_of, together)
-        self._people = people
         self._plane = plane
         self._to_run = to_run
         self._together = together
         self._outbox = outbox
         self._records = records
-        self._platform = platform
+        self._sender = Sender(platform, together, people, self._lanes_of)
         self._page = _PAGE_OF_REMOTE if platform.is_remote else _PAGE
         self._name = f"relay-{secrets.token_hex(4)}"
 
@@ -127,19 +116,19 @@ class Notifications:
             source=None,
             reason=reason,
         )
-        target = self._send(workflow_id, entry, None, snapshot, payload)
-        if target.sent and target.agent_id is not None:
-            self._record(workflow_id, self._plane.path(workflow_id, state), entry, target.agent_id, snapshot)
+        target = self._sender.send(workflow_id, entry, snapshot, payload)
+        if target.sent:
+            self._record(workflow_id, self._plane.path(workflow_id, state), entry, target, snapshot)
         return target
 
-    def _record(self, workflow_id: str, path: str, entry: OutboxEntry, agent_id: str, snapshot: Snapshot) -> None:
+    def _record(self, workflow_id: str, path: str, entry: OutboxEntry, target: Target, snapshot: Snapshot) -> None:
         """Record that the agents of a ready state were told once more, for views of the run."""
         assert snapshot.meta is not None, "read() raises for a run that does not exist"
         if not is_ready(snapshot.meta, snapshot.states[entry.state or path], snapshot.now):
             return
         before = self._records.read(workflow_id, (path,)).get(path, NEVER_TOLD)
         number = before.times(entry.epoch) + 1
-        announcement = Announcement(epoch=entry.epoch, number=number, agent_id=agent_id, at=snapshot.now)
+        announcement = announcement_of(entry, target, snapshot.now, number)
         self._records.record(workflow_id, path, announcement.after(before.sent))
 
     def deliver(self, workflow_id: str, *, payload: Json = None) -> list[Target]:
@@ -205,8 +194,8 @@ class Notifications:
             if told is None:
                 rest.append(entry)
                 continue
-            targets.append(target_of(entry, told.agent_id, told.delivery, []))
-            handled.append((entry, outcome_of(entry, targets[-1], told.at, NEVER_TOLD)))
+            targets.append(target_of(entry, *told.told[0], told.failed, others=told.told[1:]))
+            handled.append((entry, self._outcome(workflow_id, entry, told.at, targets[-1])))
         if metrics.current is not None:
             metrics.current.notified([outcome_name(target) for target in targets])
         self._outbox.settle(workflow_id, handled)
@@ -294,14 +283,14 @@ class Notifications:
         self, workflow_id: str, entries: Sequence[OutboxEntry], snapshot: Snapshot, payload: Json
     ) -> list[Target]:
         """Tell the agents of these entries, record what became of it, and remove the entries that are done with."""
-        targets = self._send_all(workflow_id, entries, snapshot, payload)
+        targets = self._sender.send_all(workflow_id, entries, snapshot, payload)
         if metrics.current is not None:
             metrics.current.notified([outcome_name(target) for target in targets])
         handled: list[tuple[OutboxEntry, TellingOutcome]] = []
         for entry, target in zip(entries, targets, strict=True):
             if target.agent_id is None and entry.state is not None:
                 continue  # nobody is assigned yet
-            outcome = self._outcome(workflow_id, entry, snapshot, target)
+            outcome = self._outcome(workflow_id, entry, snapshot.now, target)
             if target.sent or target.agent_id is None or target.delivery.failure is Undelivered.UNKNOWN_AGENT:
                 handled.append((entry, outcome))  # reminders try again later, when the agent may exist
             else:
@@ -321,78 +310,22 @@ class Notifications:
         entry = OutboxEntry(
             entry_id="", type=NoticeKind.READY.value, state=state, epoch=doc.lease.epoch, source=source, reason=reason
         )
-        told = self._send(workflow_id, entry, None, snapshot, payload)
+        told = self._sender.send(workflow_id, entry, snapshot, payload)
         if payload is None or not told.delivery.duplicate:
             return told
         # The event was delivered without the payload, so another event brings it.
         another = replace(entry, type=f"payload-{fingerprint(dump(payload))}x")
-        return self._send(workflow_id, another, None, snapshot, payload)
-
-    def _send_all(
-        self, workflow_id: str, entries: Sequence[OutboxEntry], snapshot: Snapshot, payload: Json
-    ) -> list[Target]:
-        """Send each entry's event; to the agents that are first to be asked all together, where that is possible."""
-        if self._together is None or len(entries) == 1:
-            return [self._send(workflow_id, entry, None, snapshot, payload) for entry in entries]
-        posts = [next(self._posts(workflow_id, entry, snapshot, payload), None) for entry in entries]
-        found = iter(self._together([post for post in posts if post is not None]))
-        first = [None if post is None else next(found) for post in posts]
-        return [self._send(workflow_id, *one, snapshot, payload) for one in zip(entries, first, strict=True)]
-
-    def _posts(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, payload: Json) -> Iterator[Post]:
-        """Yield the entry's event for each agent that may take it, in the order to ask."""
-        assert snapshot.meta is not None, "read() raises for a run that does not exist"
-        mark = mark_of_event(current_author(), snapshot.meta)
-        doc = None if entry.state is None else snapshot.states.get(entry.state)
-        asked = None if doc is None else doc.asked
-        status = snapshot.meta.status
-        event = event_of(RunKeys(workflow_id), entry, snapshot.now, payload, mark, asked, status)
-        event_id = str(event["event_id"])
-        for agent_id in recipients(workflow_id, entry, snapshot):
-            yield Post(agent_id=agent_id, event_id=event_id, event=event)
-
-    def _send(
-        self, workflow_id: str, entry: OutboxEntry, first: Delivery | None, snapshot: Snapshot, payload: Json
-    ) -> Target:
-        """Hand the event to the first agent that takes it. If none does, prefer the failure of a known agent.
-
-        `first` is what came of asking the first one, if it was asked.
-        """
-        failed, away = list[tuple[str, Delivery]](), set[str | None]()
-        for post in self._posts(workflow_id, entry, snapshot, payload):
-            if away and self._lanes_of((post.agent_id,))[0] in away:
-                continue
-            delivery, first = first or self._deliver(entry, post), None
-            if delivery.failure is None:
-                return target_of(entry, post.agent_id, delivery, failed)
-            failed.append((post.agent_id, delivery))
-            if delivery.failure is Undelivered.PLATFORM_UNAVAILABLE:
-                away.update(self._lanes_of((post.agent_id,)))  # a member of the pool elsewhere may take it
-            elif delivery.failure not in _ANOTHER_MAY:
-                break
-        if not failed:
-            return Target(state=entry.state, agent_id=None, reason=entry.reason)
-        hopeful = (one for one in failed if one[1].failure is not Undelivered.UNKNOWN_AGENT)
-        return target_of(entry, *next(hopeful, failed[0]), failed)
-
-    def _deliver(self, entry: OutboxEntry, post: Post) -> Delivery:
-        found = self._platform.deliver(post.agent_id, post.event_id, post.event)
-        kind = talk_kind(entry.type)
-        may_be_person = entry.type == NoticeKind.ASKED or kind in (NoticeKind.QUESTION, NoticeKind.GATE)
-        is_person = found.failure is Undelivered.UNKNOWN_AGENT and may_be_person
-        if not is_person or self._people is None:
-            return found
-        return self._people.deliver(post.agent_id, post.event_id, post.event)
+        return self._sender.send(workflow_id, another, snapshot, payload)
 
     def _read(self, workflow_id: str, states: tuple[str, ...]) -> Snapshot:
         return self._plane.read(workflow_id, states, whole_meta=False, with_data=False)
 
-    def _outcome(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, target: Target) -> TellingOutcome:
+    def _outcome(self, workflow_id: str, entry: OutboxEntry, now: int, target: Target) -> TellingOutcome:
         """Return what to record of this entry."""
         about, recorded = entry.state or PLANNER, NEVER_TOLD
         if target.failed or entry.type != NoticeKind.READY.value:  # a first announcement comes after none
             recorded = self._records.read(workflow_id, (about,)).get(about, NEVER_TOLD)
-        return outcome_of(entry, target, snapshot.now, recorded)
+        return outcome_of(entry, target, now, recorded)
 
 
 def _is_of_a_scope(state: str | None, source: str | None) -> bool:

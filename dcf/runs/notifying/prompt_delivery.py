@@ -8,7 +8,7 @@ same event id, which the inbox drops.
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from dcf.core.access.provenance import mark_of_event
@@ -20,10 +20,14 @@ from dcf.runs.notifying.announcements import event_of, recipients
 from dcf.store.access.authors import current_author
 from dcf.store.events.outbox import OutboxEntry
 from dcf.store.keys.table import RunKeys
+from dcf.values.json_text import Json
 from dcf.values.records import record
 
 _MOST: Final = 8
 """States that are told of at once; of more, as when a Map opens, agents are told by the other thread."""
+
+_MOST_POSTS: Final = 32
+"""Agents that are told at once; where pools have more, the other thread tells them."""
 
 _MOST_KEPT: Final = 4096
 
@@ -36,13 +40,16 @@ LanesOf: TypeAlias = Callable[[Sequence[str | None]], Sequence[str | None]]
 _Event: TypeAlias = tuple[str, str, str | None, int]
 """A run, and the type, state and epoch of an outbox entry."""
 
+_Pool: TypeAlias = tuple[OutboxEntry, Sequence[str]]
+"""An outbox entry, and agents that may be told of it."""
+
 
 @record(frozen=True, slots=True)
 class ToldAtOnce:
-    """That an agent was told of a state, at this server time."""
+    """Who was told of a state, and who could not be told, at this server time."""
 
-    agent_id: str
-    delivery: Delivery
+    told: Sequence[tuple[str, Delivery]]
+    failed: Sequence[tuple[str, Delivery]]
     at: int
 
 
@@ -63,17 +70,32 @@ class PromptDelivery:
         entries = [entry for entry in map(_entry, notices) if entry is not None]
         if not entries or len(entries) > _MOST or seen.meta is None or seen.meta.is_halted:
             return
-        found = [(entry, agent) for entry in entries if (agent := _other(workflow_id, entry, seen, writer)) is not None]
+        pools = [(entry, _others(workflow_id, entry, seen, writer)) for entry in entries]
         try:
-            lanes = self._lanes_of([agent for _, agent in found])
-            here = [one for one, lane in zip(found, lanes, strict=True) if lane is None]
-            posts = [_post(workflow_id, entry, agent, seen) for entry, agent in here]
-            deliveries = self._deliver_all(posts) if posts else ()
+            here = self._with_inboxes(pools)
+            if not 0 < sum(len(agents) for _, agents in here) <= _MOST_POSTS:
+                return
+            mark = mark_of_event(current_author(), seen.meta)
+            events = [event_of(RunKeys(workflow_id), entry, seen.now, None, mark) for entry, _ in here]
+            posts = [post for event, (_, agents) in zip(events, here, strict=True) for post in posts_of(event, agents)]
+            deliveries = iter(self._deliver_all(posts))
         except DcfError:
             return
-        for (entry, agent), delivery in zip(here, deliveries, strict=True):
-            if delivery.failure is None:
-                self._keep(workflow_id, entry, ToldAtOnce(agent, delivery, seen.now))
+        for entry, agents in here:
+            done = list(zip(agents, deliveries, strict=False))
+            told = [each for each in done if each[1].failure is None]
+            if told:
+                failed = [each for each in done if each[1].failure is not None]
+                self._keep(workflow_id, entry, ToldAtOnce(told, failed, seen.now))
+
+    def _with_inboxes(self, pools: Sequence[_Pool]) -> list[_Pool]:
+        """Return of each pool the agents whose inboxes are in Redis; none if an agent elsewhere has its turn."""
+        lanes = iter(self._lanes_of([agent for _, agents in pools for agent in agents]))
+        placed = [(entry, [(agent, next(lanes)) for agent in agents]) for entry, agents in pools]
+        return [
+            (entry, [agent for agent, lane in agents if lane is None] if agents and agents[0][1] is None else [])
+            for entry, agents in placed
+        ]
 
     def take(self, workflow_id: str, entry: OutboxEntry) -> ToldAtOnce | None:
         """Return who was told of an entry of the outbox, and forget it; None if nobody was."""
@@ -105,13 +127,12 @@ def _entry(notice: Notice) -> OutboxEntry | None:
     )
 
 
-def _other(workflow_id: str, entry: OutboxEntry, seen: Snapshot, writer: str) -> str | None:
-    """Return the agent that is first to be told; None if the writer may take the state, or if nobody is assigned."""
+def _others(workflow_id: str, entry: OutboxEntry, seen: Snapshot, writer: str) -> Sequence[str]:
+    """Return the agents that may be told; none if the writer may take the state, or if nobody is assigned."""
     agents = recipients(workflow_id, entry, seen)
-    return None if writer in agents else next(iter(agents), None)
+    return () if writer in agents else agents
 
 
-def _post(workflow_id: str, entry: OutboxEntry, agent_id: str, seen: Snapshot) -> Post:
-    assert seen.meta is not None, "checked by the caller"
-    event = event_of(RunKeys(workflow_id), entry, seen.now, None, mark_of_event(current_author(), seen.meta))
-    return Post(agent_id=agent_id, event_id=str(event["event_id"]), event=event)
+def posts_of(event: Mapping[str, Json], agents: Iterable[str]) -> list[Post]:
+    """Return an event for each of these agents."""
+    return [Post(agent_id=agent_id, event_id=str(event["event_id"]), event=event) for agent_id in agents]

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 EACH: Final = 10
 """Most open branches or iterations in an overview, per Parallel or Map."""
 
+MOST: Final = 200
+"""Most open states inside Parallel and Map in an overview."""
+
 Order: TypeAlias = tuple[tuple[int, int, str], ...]
 
 
@@ -53,6 +56,15 @@ def pick(paths: Iterable[str], *, each: int, most: int) -> Picked:
             shown.setdefault(split_scope(scope)[0], set()).add(scope)
         picked.append(path)
     return Picked(paths=tuple(picked), more={owner: len(scopes) for owner, scopes in more.items()})
+
+
+def following(paths: Sequence[str], after: str | None) -> Sequence[str]:
+    """Return the paths of an overview that come behind this one, which may have ended meanwhile."""
+    if after is None:
+        return paths
+    if after in paths:
+        return paths[paths.index(after) + 1 :]
+    return [path for path in paths if "/" in path and _order(path) > _order(after)]
 
 
 def members(owner: str, machines: "Sequence[Machine]", size: int, after: str | None) -> Iterator[tuple[int, str]]:

@@ -3,7 +3,7 @@
 How a page is read stands in `store/lists/pages.py`, what belongs on it in `core/listing/runs.py`.
 """
 
-from dcf.core.listing.runs import LONGEST_PAGE, RunPage, RunQuery
+from dcf.core.listing.runs import LONGEST_PAGE, Counts, RunPage, RunQuery
 from dcf.errors import InvalidArgument
 from dcf.store.lists.pages import Catalog
 
@@ -19,3 +19,7 @@ class RunList:
         if not 0 < query.limit <= LONGEST_PAGE:
             raise InvalidArgument(f"limit is not between 1 and {LONGEST_PAGE}.", "Page on with the cursor.")
         return self._catalog.page(query)
+
+    def counted_once(self, counts: Counts) -> Counts:
+        """Return the counts of a page with each run counted under its own status only: two round trips at most."""
+        return self._catalog.counted_once(counts)

@@ -19,7 +19,7 @@ from dcf.core.listing.cursors import unknown_cursor
 from dcf.errors import InvalidArgument
 from dcf.features.external.model import NO_SIGNALS
 from dcf.runs.control_plane import ControlPlane
-from dcf.runs.views.inner_states import EACH, members, pick
+from dcf.runs.views.inner_states import EACH, MOST, members, pick
 from dcf.runs.views.status import RunView, StateView, view_of
 from dcf.store.events.notified import NEVER_TOLD, Told, ToldRecords
 from dcf.store.transaction.runs import RunStore
@@ -29,9 +29,6 @@ from dcf.values.records import replace
 
 if TYPE_CHECKING:
     from dcf.runs.views.survey import Survey
-
-MOST: Final = 200
-"""Most open states inside Parallel and Map in an overview."""
 
 _CHUNK: Final = 200
 """States read per round trip."""

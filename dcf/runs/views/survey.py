@@ -6,7 +6,7 @@ Open states are read first, then ended ones, outer scopes before inner ones. Wha
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dcf.asl.machine import Machine, Map
 from dcf.asl.places import resolve
@@ -16,10 +16,12 @@ from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents.decision import ReadSet, Snapshot
 from dcf.core.documents.model import ScopeBounds, StateDoc
 from dcf.features.export.form import ExportedRun
-from dcf.store.transaction.runs import RunStore
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 from dcf.workflows.drawing import Share
+
+if TYPE_CHECKING:
+    from dcf.store.transaction.runs import RunStore
 
 MOST: Final = 4_000
 """Most documents that are looked for to draw one diagram."""
@@ -43,7 +45,7 @@ class Survey:
 class _PageReader:
     """Reads documents of a run page by page, up to a limit."""
 
-    def __init__(self, store: RunStore, workflow_id: str, most: int) -> None:
+    def __init__(self, store: "RunStore", workflow_id: str, most: int) -> None:
         self._store = store
         self._workflow_id = workflow_id
         self._left = most
@@ -59,7 +61,7 @@ class _PageReader:
         return sum(1 for _ in unread)
 
 
-def survey(store: RunStore, workflow_id: str, definition: Definition, inside: Iterable[str], most: int) -> Survey:
+def survey(store: "RunStore", workflow_id: str, definition: Definition, inside: Iterable[str], most: int) -> Survey:
     """Return the status of a run's states, from at most `most` documents; the open states `inside` are read first."""
     reader = _PageReader(store, workflow_id, most)
     left_out = reader.read(with_scopes((*definition.paths, *inside)))
@@ -162,7 +164,7 @@ def _read_members(reader: _PageReader, inner: Sequence[Machine], path: str, scop
     return 0
 
 
-def _shares(store: RunStore, workflow_id: str, machine: Machine, docs: Docs) -> dict[str, Share]:
+def _shares(store: "RunStore", workflow_id: str, machine: Machine, docs: Docs) -> dict[str, Share]:
     maps = iter([path for path, doc in docs.items() if doc.scope and isinstance(resolve(machine, path).state, Map)])
     found: dict[str, Share] = {}
     while page := tuple(islice(maps, _PAGE)):

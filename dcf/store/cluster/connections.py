@@ -71,7 +71,9 @@ class ClusterConnections(Connections):
     def form(self) -> DocumentForm:
         """How documents are kept there. A node has the record, so it is asked anew after a connection error."""
         if self._form is None:
-            self._form = form_of(lambda commands: self.ask(*commands), self.wanted, shards=self.shards)
+            self._form = self._repeated(
+                lambda: form_of(lambda commands: self.ask(*commands), self.wanted, shards=self.shards)
+            )
         return self._form
 
     def take(self) -> Connection:

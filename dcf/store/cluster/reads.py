@@ -1,8 +1,9 @@
 """Takes apart the reads of several documents, each of which a cluster must be asked for by itself. Pure.
 
 RedisJSON tells Redis of the first key of JSON.MGET only (2.8.3; RedisJSON issue 1094). While a slot moves, Redis
-therefore looks for that one document, and those that are at the other node are answered as if they were not there. Of
-JSON.GET it knows the key: it says where to ask for a document that has moved.
+therefore looks for that one document, and those that are at the other node are answered as if they were not there. It
+refuses MGET until all keys have moved. Of JSON.GET and GET it knows the one key: it says where to ask for a document
+that has moved.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,17 +12,17 @@ from dcf.store.connection.commands import Command, Reply
 
 
 def parts(command: Command) -> list[Command]:
-    """Return the commands to send in place of one: itself, or a JSON.GET for each document of a JSON.MGET."""
-    if command[0] != "JSON.MGET":
-        return [command]
-    return [("JSON.GET", key, command[-1]) for key in command[1:-1]]
+    """Return the commands to send in place of one: itself, or one for each document of a read of several."""
+    if command[0] == "JSON.MGET":
+        return [("JSON.GET", key, command[-1]) for key in command[1:-1]]
+    return [("GET", key) for key in command[1:]] if command[0] == "MGET" else [command]
 
 
 def joined(commands: Sequence[Command], replies: Iterator[Reply]) -> Iterator[Reply]:
     """Yield the reply to each command, from the replies to its parts. If one of them is an error, so is the reply."""
     for command in commands:
-        if command[0] != "JSON.MGET":
+        if command[0] not in ("JSON.MGET", "MGET"):
             yield next(replies)
             continue
-        found = [next(replies) for _ in command[1:-1]]
+        found = [next(replies) for _ in parts(command)]
         yield next((one for one in found if isinstance(one, Exception)), found)

@@ -22,7 +22,7 @@ _LATER: Final = "Wait a few seconds"
 _PASSING: Final[Mapping[str, tuple[str, str]]] = {
     "OOM": (
         "Redis refuses writes: its memory is full (OOM).",
-        "Delete runs that are over (dcf prune --older-than 7d), cancel others (dcf cancel RUN), or raise its maxmemory",
+        "Delete runs that are over (dcf runs prune --older-than 7d), cancel some (dcf cancel RUN), or raise maxmemory",
     ),
     "MISCONF": (
         "Redis refuses writes: its disk is full or it cannot save (MISCONF).",
@@ -71,6 +71,7 @@ _WITHOUT_CODE: Final[Mapping[str, str]] = {
     "This instance has cluster support disabled": "NOCLUSTER",
     "WAIT cannot be used with replica instances": "READONLY",
     "Script attempted to access a non local key": "TRYAGAIN",
+    "Unable to execute command": "TRYAGAIN",  # a script reads several keys, of which some have moved already
     "Script attempted to execute a write command while the cluster is down": "CLUSTERDOWN",
     "Script attempted to execute a command while the cluster is down": "CLUSTERDOWN",
 }

@@ -24,7 +24,6 @@ _NEEDED: Final[Mapping[FormName, Mapping[str, Command]]] = {
         "EVAL": _SCRIPT,
     },
     "text": {
-        "GET": ("GET", keys.PROBE),
         "MGET": ("MGET", keys.PROBE),
         "SET KEEPTTL": ("SET", keys.PROBE, "1", "XX", "KEEPTTL"),
         "HGET": ("HGET", keys.PROBE, "a"),
@@ -65,7 +64,7 @@ class ServerFacts:
     """Facts about the server that do not change while it runs. Where INFO is refused, only `product` is a guess.
 
     `version` is that of the product: Valkey says `redis_version:7.2.4` for ever. `executable` is the path of its
-    program.
+    program. `layout` is the version of the key layout.
     """
 
     product: str
@@ -73,6 +72,7 @@ class ServerFacts:
     modules: tuple[str, ...]
     executable: str | None
     documents: FormName
+    layout: int
 
 
 def inspect_server(connections: Connections, wait_replicas: int = 0) -> ServerFacts:
@@ -80,29 +80,31 @@ def inspect_server(connections: Connections, wait_replicas: int = 0) -> ServerFa
 
     Raise StoreUnsuitable if dcf cannot use it, or cannot wait for replicas there.
     """
-    needed: dict[str, Command] = {"SET": layout.WRITE, **_NEEDED[connections.form.name]}
+    needed: dict[str, Command] = {"SET": layout.WRITE, "GET": layout.READ, **_NEEDED[connections.form.name]}
     if wait_replicas:
         needed["WAIT"] = _ACKNOWLEDGED
     if connections.shards > 1:
         needed |= _NEEDED_IN_CLUSTER
     lines: list[str] = []
+    version = layout.FIRST
     for server in connections.servers():
         info, *replies = server.ask(("INFO", "everything"), *needed.values())
         for name, reply in zip(needed, replies, strict=True):
             _check(name, reply)
-            if name == "SET":
-                _check_layout(reply)
+            if name == "GET" and isinstance(reply, bytes):
+                version = _layout_of(reply)
         lines = _lines(info)
     if "cluster_enabled:1" in lines and connections.shards == 1:
         raise faults.node_of_cluster()
     fields = dict(line.split(":", 1) for line in lines if ":" in line)
-    product, version = product_of(fields)
+    product, product_version = product_of(fields)
     return ServerFacts(
         product=product,
-        version=version,
+        version=product_version,
         modules=tuple(_module_names(lines)),
         executable=fields.get("executable"),
         documents=connections.form.name,
+        layout=version,
     )
 
 
@@ -133,14 +135,12 @@ def _check(name: str, reply: Reply) -> None:
     raise StoreUnsuitable(f"This Redis has no {name}, which dcf needs.", _REMEDY)
 
 
-def _check_layout(record: Reply) -> None:
-    """Raise StoreUnsuitable if a newer dcf has written the record since this connection read it.
-
-    A Redis that takes no writes now keeps no record, and the next process writes it.
-    """
-    refusal = layout.refusal_of(record) if isinstance(record, bytes) else None
+def _layout_of(record: bytes) -> int:
+    """Return the version. Raise StoreUnsuitable if a newer dcf has written the record since this connection read it."""
+    refusal = layout.refusal_of(record)
     if refusal is not None:
         raise refusal
+    return layout.version_of(record)
 
 
 def _lines(info: Reply) -> list[str]:

@@ -2,8 +2,7 @@
 
 The record is one string of JSON, so that one command reads it and one command writes it whole. Each new connection
 reads it before dcf sends anything else (`handshake`), and a process writes it at its start where there is none
-(`inspection`). A Redis without the record has layout 1. docs/upgrades.md says when `LAYOUT` is raised. This module
-sends nothing.
+(`inspection`). docs/upgrades.md says when `LAYOUT` is raised. This module does not send anything.
 """
 
 from typing import Final
@@ -17,11 +16,14 @@ from dcf.version import __version__
 LAYOUT: Final = 1
 """The latest layout that this dcf knows. It reads and writes this one and all before it."""
 
+FIRST: Final = 1
+"""The layout of a Redis without the record."""
+
 READ: Final[Command] = ("GET", keys.LAYOUT)
 """Reads the record."""
 
-WRITE: Final[Command] = ("SET", keys.LAYOUT, dump({"version": LAYOUT, "dcf": __version__}), "NX", "GET")
-"""Writes the record where there is none, and returns the one that was there."""
+WRITE: Final[Command] = ("SET", keys.LAYOUT, dump({"version": LAYOUT, "dcf": __version__}), "NX")
+"""Writes the record where there is none."""
 
 
 class StoreTooNew(StoreUnsuitable):
@@ -42,10 +44,15 @@ def refusal_of(record: bytes | None) -> StoreUnsuitable | None:
     if record is None:
         return None
     try:
-        version, writer = _facts(load(record))
+        version, writer = _facts(record)
     except (ValueError, KeyError, TypeError):
         return changed_by_hand()
     return StoreTooNew(version, writer) if version > LAYOUT else None
+
+
+def version_of(record: bytes) -> int:
+    """Return the version that a record says which is not refused."""
+    return _facts(record)[0]
 
 
 def changed_by_hand() -> StoreUnsuitable:
@@ -56,7 +63,8 @@ def changed_by_hand() -> StoreUnsuitable:
     )
 
 
-def _facts(record: Json) -> tuple[int, str]:
+def _facts(text: bytes) -> tuple[int, str]:
+    record: Json = load(text)
     version, writer = record["version"], record["dcf"]
     if type(version) is not int or not isinstance(writer, str):
         raise TypeError

@@ -3,7 +3,7 @@
 Nothing is decided by these records. They are written every few seconds at most, never by a call of a tool.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
 from dcf.store.connection.connections import Connections
@@ -41,6 +41,11 @@ class ActivityRecords:
         """Return the agents that were seen lately, the latest first."""
         (found,) = self._connections.send(("ZREVRANGE", keys.SEEN, 0, most - 1))
         return [agent_id.decode() for agent_id in found]
+
+    def unseen(self, agent_ids: Sequence[str]) -> list[str]:
+        """Return those of these agents that were not seen lately, in one packet."""
+        found = self._connections.send(*(("ZSCORE", keys.SEEN, one) for one in agent_ids)) if agent_ids else []
+        return [agent_id for agent_id, at in zip(agent_ids, found, strict=True) if at is None]
 
     def platform_fails(self, kind: str, *, for_s: float, failures: int, error: str) -> None:
         """Record that a platform has not answered for so long; it counts for two minutes unless it is written again."""

@@ -4,6 +4,7 @@ Deliveries write two fields per state in one hash: what was sent last and what f
 depends on them is whether a failure is new.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, field
 from typing import Final
@@ -27,7 +28,8 @@ PLANNER: Final = ""
 class Announcement:
     """A state was announced to an agent: for the `number`th time in the visit of this `epoch`, at server time `at`.
 
-    `counts` says how many announcements each agent got in this visit, with this one. A first announcement has none.
+    `counts` says how many announcements each agent got in this visit, with this one: several agents, if a pool was
+    told. A first announcement to a single agent has none.
     """
 
     epoch: int
@@ -45,8 +47,9 @@ class Announcement:
         """Return this announcement with the counts of the one before it, if that was in the same visit."""
         if before is None or before.epoch != self.epoch:
             return self
-        earlier = before.by_agent
-        return replace(self, counts={**earlier, self.agent_id: earlier.get(self.agent_id, 0) + 1})
+        counts = Counter(before.by_agent)
+        counts.update(self.by_agent)
+        return replace(self, counts=dict(counts))
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -1,1 +1,1 @@
-"""How documents are kept in Redis: as RedisJSON documents, or as text."""
+"""How documents are kept in Redis: in RedisJSON, or as JSON text."""

@@ -12,8 +12,8 @@ from dcf.values.json_text import Json
 
 FormName: TypeAlias = Literal["json", "text"]
 
-FORM_TITLES: Final[Mapping[FormName, str]] = {"json": "RedisJSON documents", "text": "text"}
-"""What people are told."""
+FORM_WORDS: Final[Mapping[FormName, str]] = {"json": "in RedisJSON", "text": "as JSON text"}
+"""The words about a form that follow the word "documents"."""
 
 Member: TypeAlias = str | tuple[str, str | int]
 """A member of a document: its name; with the name of a member of its own; or with how many first elements of it."""
@@ -28,6 +28,8 @@ class DocumentForm(Protocol):
     name: FormName
     has_type: bool
     """Whether only documents have the type that documents have, and so no string of another program is one."""
+    drops_expiry: bool
+    """Whether a write takes the expiry off a key, unless it is to be kept."""
 
     def read(self, key: str) -> Command:
         """Return the command that reads a document."""
@@ -69,11 +71,17 @@ class DocumentForm(Protocol):
         """Return the command that writes a whole document and leaves its expiry, or only one that is not there yet."""
 
     def put_all(
-        self, texts: Mapping[str, bytes], members: Mapping[tuple[str, Member], bytes], *, keep_expiry: bool = False
+        self,
+        texts: Mapping[str, bytes],
+        members: Mapping[tuple[str, Member], bytes],
+        *,
+        deleted: Sequence[str] = (),
+        keep_expiry: bool = False,
     ) -> list[Command]:
-        """Return the commands that write whole documents, and members of documents that were read and are watched.
+        """Return the commands that delete keys, write whole documents, and members of documents.
 
-        Keys that may expire lose their expiry, unless it is to be kept: that of an ended run.
+        Documents of which members are written were read and are watched. A whole meta is new, and is watched too. Keys
+        that may expire lose their expiry, unless it is to be kept: that of a finalized run.
         """
 
     def put_member(self, key: str, member: Member, text: str | bytes) -> Command:

@@ -91,6 +91,7 @@ class JsonForm:
 
     name: FormName = "json"
     has_type = True
+    drops_expiry = False
 
     def read(self, key: str) -> Command:
         """Return the command that reads a document."""
@@ -159,15 +160,17 @@ class JsonForm:
         texts: Mapping[str, bytes],
         members: Mapping[tuple[str, Member], bytes],
         *,
+        deleted: Sequence[str] = (),
         keep_expiry: bool = False,  # noqa: ARG002 - it is always kept
     ) -> list[Command]:
-        """Return the command that writes documents and members."""
+        """Return the commands: one deletes, one writes documents and members."""
         words: list[str | bytes] = []
         for key, text in texts.items():
             words += (key, _ROOT, text)
         for (key, member), text in members.items():
             words += (key, path_of(member), text)
-        return [("JSON.MSET", *words)] if words else []
+        first: list[Command] = [("DEL", *deleted)] if deleted else []
+        return [*first, ("JSON.MSET", *words)] if words else first
 
     def put_member(self, key: str, member: Member, text: str | bytes) -> Command:
         """Return the command that writes a member."""

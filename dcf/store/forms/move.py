@@ -79,9 +79,12 @@ class DocumentMove:
         self.moved = 0
 
     def move(self, to: DocumentForm) -> None:
-        """Move all documents to a form. Raise StoreUnsuitable if Redis is not idle, or has no RedisJSON."""
+        """Move all documents to a form. Raise StoreUnsuitable if Redis is not idle, or has no RedisJSON.
+
+        Where the record says this form already, a dcf that knows no record may have added documents in its own.
+        """
         (recorded,) = self._connections.send(("GET", keys.DOCUMENT_FORM))
-        if recorded == to.name.encode():
+        if recorded == to.name.encode() and not self._has_json():
             return
         began = self._check(to)
         self._connections.send(("SET", keys.DOCUMENT_FORM, MOVING))
@@ -92,7 +95,7 @@ class DocumentMove:
 
     def _check(self, to: DocumentForm) -> int:
         """Make sure that documents may be moved, and return the server's time."""
-        if not has_json(lambda commands: self._connections.ask(*commands)):
+        if not self._has_json():
             raise StoreUnsuitable(
                 "Documents can be moved only where Redis has RedisJSON, and this user may use it.",
                 "Move them before the server is changed for one without the module."
@@ -105,6 +108,9 @@ class DocumentMove:
                 f"A process of dcf used this Redis {(now - latest) // SECOND} s ago.", _NOT_IDLE.format(wait=IDLE_S)
             )
         return now
+
+    def _has_json(self) -> bool:
+        return has_json(lambda commands: self._connections.ask(*commands))
 
     def _check_nobody_came(self, began: int) -> None:
         _, latest = self._signs()

@@ -14,7 +14,7 @@ from dcf.errors import StoreUnsuitable
 from dcf.store.connection import faults
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.handshake import ASK_FORM
-from dcf.store.forms.form import FORM_TITLES, DocumentForm
+from dcf.store.forms.form import FORM_WORDS, DocumentForm
 from dcf.store.forms.json_form import JSON_FORM
 from dcf.store.forms.text_form import TEXT_FORM
 from dcf.store.keys import table as keys
@@ -32,6 +32,7 @@ MOVING: Final = b"moving"
 
 _FORMS: Final[Mapping[bytes, DocumentForm]] = {JSON_FORM.name.encode(): JSON_FORM, TEXT_FORM.name.encode(): TEXT_FORM}
 _TYPES: Final[Mapping[bytes, DocumentForm]] = {b"ReJSON-RL": JSON_FORM, b"hash": TEXT_FORM}
+_PROBE: Final[Command] = ("JSON.GET", keys.PROBE)
 _LOOKED_AT: Final = 20
 """Runs of each list that are looked at where there is no record: an entry may name none."""
 
@@ -49,7 +50,7 @@ def form_of(ask: Ask, wanted: WantedForm = "auto", *, shards: int = 1, told: Seq
     found = _recorded(recorded) if isinstance(recorded, bytes) else _decided(ask, wanted, shards)
     if wanted not in ("auto", found.name):
         raise StoreUnsuitable(
-            f"This Redis keeps documents as {FORM_TITLES[found.name]}, and DCF_DOCUMENTS is '{wanted}'.",
+            f"This Redis keeps documents {FORM_WORDS[found.name]}, and DCF_DOCUMENTS is '{wanted}'.",
             f"Leave DCF_DOCUMENTS unset, or move the documents: dcf store move --to {wanted}.",
         )
     return found
@@ -72,9 +73,10 @@ def _recorded(record: bytes) -> DocumentForm:
 
 def _decided(ask: Ask, wanted: WantedForm, shards: int) -> DocumentForm:
     """Decide on the form of a Redis that has no record, and record it."""
-    is_possible = has_json(ask)
+    (reply,) = ask([_PROBE])
+    is_possible = not _is_refused(reply)
     found = _form_of_runs(ask, shards)
-    if found is None and _is_used(ask, shards):
+    if found is None and not _is_missing(reply) and _is_used(ask, shards):
         found = JSON_FORM  # of a version that had no other form and no record
     if found is JSON_FORM and not is_possible:
         raise StoreUnsuitable(
@@ -95,8 +97,17 @@ def _decided(ask: Ask, wanted: WantedForm, shards: int) -> DocumentForm:
 
 def has_json(ask: Ask) -> bool:
     """Return True if Redis has RedisJSON, and this user may use it. The key may hold what health reports write."""
-    (reply,) = ask([("JSON.GET", keys.PROBE)])
-    return not (isinstance(reply, redis.ResponseError) and faults.is_refused(reply))
+    (reply,) = ask([_PROBE])
+    return not _is_refused(reply)
+
+
+def _is_refused(reply: Reply) -> bool:
+    return isinstance(reply, redis.ResponseError) and faults.is_refused(reply)
+
+
+def _is_missing(reply: Reply) -> bool:
+    """Return True if Redis has no RedisJSON, so that nothing in it can be a JSON document."""
+    return isinstance(reply, redis.ResponseError) and faults.is_unknown(reply)
 
 
 def _form_of_runs(ask: Ask, shards: int) -> DocumentForm | None:

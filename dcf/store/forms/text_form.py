@@ -31,6 +31,7 @@ class TextForm:
 
     name: FormName = "text"
     has_type = False
+    drops_expiry = True
 
     def read(self, key: str) -> Command:
         """Return the command that reads a document."""
@@ -103,12 +104,21 @@ class TextForm:
         return ("EVAL", PUT_FIELDS, 1, key, "NX" if only_new else "", "", *fields_of(load(text)))
 
     def put_all(
-        self, texts: Mapping[str, bytes], members: Mapping[tuple[str, Member], bytes], *, keep_expiry: bool = False
+        self,
+        texts: Mapping[str, bytes],
+        members: Mapping[tuple[str, Member], bytes],
+        *,
+        deleted: Sequence[str] = (),
+        keep_expiry: bool = False,
     ) -> list[Command]:
-        """Return the commands that write documents and members. MSET takes the expiry off, SET can keep it."""
+        """Return the commands that delete, and write documents and members. MSET takes the expiry off, SET can keep it.
+
+        Items of a Map may replace more items. There is no meta before.
+        """
         strings = {key: text for key, text in texts.items() if shape_of(key) == "text"}
         hashes = {key: text for key, text in texts.items() if key not in strings}
-        commands: list[Command] = [("DEL", *hashes)] if hashes else []
+        deleted = [*deleted, *(key for key in hashes if shape_of(key) == "elements")]
+        commands: list[Command] = [("DEL", *deleted)] if deleted else []
         if keep_expiry:
             commands += [self.put(key, text) for key, text in strings.items()]
         elif strings:

@@ -111,6 +111,13 @@ class AgentRecords:
         found = {one: form.values(_PLATFORM, reply) for one, reply in zip(agent_ids, replies, strict=True)}
         return {one: own.get("platform", MAILBOX) for one, own in found.items() if own is not None}
 
+    def without_trace(self, agent_ids: Sequence[str]) -> list[str]:
+        """Return those of these agents that have neither a record nor an inbox, in one packet."""
+        asked: list[Command] = [("EXISTS", key) for one in agent_ids for key in (keys.agent(one), keys.inbox(one))]
+        found = self._connections.send(*asked) if asked else []
+        pairs = zip(agent_ids, found[::2], found[1::2], strict=True)
+        return [agent_id for agent_id, has_record, has_inbox in pairs if not has_record and not has_inbox]
+
     def is_gone(self, agent_id: str) -> bool:
         """Return True if the agent was created here and deleted in the last week."""
         (gone,) = self._connections.send(("EXISTS", keys.gone(agent_id)))

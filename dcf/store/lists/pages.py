@@ -8,6 +8,7 @@ when it retires the run (`due`), deleting a run takes all off, and a sweep those
 writes.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
@@ -30,6 +31,9 @@ _SPARE: Final = 14
 
 _LOOKED_AT: Final = 2_000
 """Entries of an index that one page looks at, at most; then the next page goes on."""
+
+_MOST_DOUBLE: Final = 500
+"""Runs on the list of running ones, at most, of which those on another list of a status are looked for."""
 
 _LAST_ID: Final = "z" * 64
 
@@ -76,6 +80,29 @@ class Catalog:
             matching=size if len(indexes) == 1 else None,
             next_cursor=_further(ends_at, query.cursor),
         )
+
+    def counted_once(self, counts: Counts) -> Counts:
+        """Return the counts without runs that are on the list of another status too: their documents say which.
+
+        A run that has ended stays on the list of running ones until a clock looks at it, and no clock may be there.
+        """
+        if not 0 < counts.by_status[RunStatus.RUNNING] <= _MOST_DOUBLE:
+            return counts
+        shards, query = every_shard(self._connections.shards), RunQuery(limit=_MOST_DOUBLE)
+        ended = [status for status, count in counts.by_status.items() if count and status != RunStatus.RUNNING]
+        pairs = [(status, in_shard(_COUNTED[status], shard), shard) for status in ended for shard in shards]
+        running = _COUNTED[RunStatus.RUNNING]
+        commands = [_search([in_shard(running, shard), index], query) for _, index, shard in pairs]
+        lists: dict[str, set[str]] = {}
+        for (status, *_), (_, *found) in zip(pairs, self._connections.send(*commands), strict=True):
+            for entry in _source(found).entries:
+                lists.setdefault(entry.workflow_id, {RunStatus.RUNNING}).add(status)
+        if not lists:
+            return counts
+        _, rows = self._rows(query, [Cursor(score=0, workflow_id=name) for name in lists])
+        known = {row.workflow_id: row.status for row in rows if row is not None}
+        stale = Counter(status for name, listed in lists.items() for status in listed - {known.get(name)})
+        return replace(counts, by_status={name: count - stale[name] for name, count in counts.by_status.items()})
 
     def _rows(self, query: RunQuery, entries: Sequence[Cursor]) -> tuple[int, list[RunRow | None]]:
         """Return the server's time, and what the meta documents say; None for an entry without a run."""

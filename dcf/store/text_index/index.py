@@ -13,7 +13,7 @@ from typing import Final, Literal
 from dcf.core.access.model import LOCAL
 from dcf.core.access.quotas import Account
 from dcf.core.documents.refusals import quota_exceeded
-from dcf.core.text.entries import FacetFilter, Hit, Onward, SearchPage, TextEntry, TextSearch, read_cursor, write_cursor
+from dcf.core.text.entries import Hit, Onward, SearchPage, TextEntry, TextSearch, read_cursor, write_cursor
 from dcf.store.access.authors import current_account
 from dcf.store.access.counting import CountedDocument, hold, new_mark, owned, settle
 from dcf.store.access.quotas import NO_QUOTA
@@ -24,7 +24,9 @@ from dcf.store.keys import companions as companion_keys
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import KeyText
 from dcf.store.text_index import keys as text_keys
-from dcf.store.text_index.scripts import PRUNE, PRUNE_HELD, PUT, PUT_HELD, REMOVE, REMOVE_HELD, SEARCH
+from dcf.store.text_index.asking import asked_of
+from dcf.store.text_index.scripts import PRUNE, PRUNE_HELD, PUT, PUT_HELD, REMOVE, REMOVE_HELD
+from dcf.store.text_index.search_script import SEARCH
 from dcf.store.transaction.attempts import Attempts
 from dcf.values.json_text import Json, dump, load
 from dcf.values.records import record
@@ -203,27 +205,14 @@ class TextIndex:
     def _searching(self, search: TextSearch, onward: Onward | None) -> Command:
         driver, *place = ("", *[""] * 7) if onward is None else onward.place
         first_score, first, stop_score, stop, rank, at, last = place
-        groups = _groups(search)
-        is_counted = len(groups) == 1 and not search.query.phrases and all(map(_may_be_added, search.filters))
+        asked = asked_of(search)
         budget = MOST_LOOKED_AT if search.offset else 2 * BLOCK
         skipped = search.offset if onward is None else 0
         return (
-            *(
-                "EVAL",
-                SEARCH,
-                1,
-                self._register,
-                self._prefix,
-                search.limit,
-                skipped,
-                min(PIECE, BLOCK),
-                BLOCK,
-                budget,
-                driver,
-            ),
-            *(first_score, first, stop_score, stop, rank, at, "1" if is_counted else "0", last),
-            *(len(groups), *(part for group in groups for part in group)),
-            *(_sequence(phrase) for phrase in search.query.phrases),
+            *("EVAL", SEARCH, 1, self._register, self._prefix, search.limit, skipped),
+            *(min(PIECE, BLOCK), BLOCK, budget, driver),
+            *(first_score, first, stop_score, stop, rank, at, "1" if asked.is_counted else "0", last),
+            *asked.arguments,
         )
 
 
@@ -242,23 +231,6 @@ def _stored(reply: Reply) -> Stored | None:
     if document is None:
         return None
     return Stored(revision=int(revision), document=load(document), body=body.decode())
-
-
-def _groups(search: TextSearch) -> list[tuple[str | int, ...]]:
-    """Return the groups of lists of which an entry must be on one each."""
-    groups: list[tuple[str | int, ...]] = [("words", 1, text_keys.word(word)) for word in search.query.words]
-    for one in search.filters:
-        kind = "words" if one.facet is None else "facet"
-        lists = [
-            text_keys.word(value) if one.facet is None else text_keys.facet(one.facet, value) for value in one.values
-        ]
-        groups.append((kind, len(lists), *lists))
-    return groups or [("facet", 1, "all")]
-
-
-def _may_be_added(one: FacetFilter) -> bool:
-    """Return True if the entries of a filter are as many as its lists have together."""
-    return len(one.values) == 1 or (one.is_disjoint and one.facet is not None)
 
 
 def _sequence(words: Sequence[str]) -> str:

@@ -14,7 +14,6 @@ from typing import Final, Generic, TypeVar
 from dcf import metrics
 from dcf.core.documents import codec
 from dcf.core.documents.decision import Decision, Notice, ReadSet, Remaining, Snapshot, Tally
-from dcf.core.documents.model import RunStatus
 from dcf.errors import DcfError, StoreUnavailable
 from dcf.features.growing.model import Unit, read_unit
 from dcf.features.people.storage import ended_commands
@@ -321,8 +320,8 @@ class RunStore:
         assert changes is not None, "checked by the caller"
         if self._before_commit is not None:
             self._before_commit()
-        has_ended = snapshot.meta is not None and snapshot.meta.status is not RunStatus.RUNNING
-        commands = commit_commands(work.reading.form, run, changes, keep_expiry=has_ended)
+        may_expire = snapshot.meta is not None and snapshot.meta.may_expire
+        commands = commit_commands(work.reading.form, run, changes, keep_expiry=may_expire)
         shards = self._connections.shards
         announced, account = [*announcements(run, changes, snapshot, shards), *unmarked], current_account()
         if account is not None:

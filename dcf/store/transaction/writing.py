@@ -51,15 +51,15 @@ _FACETED: Final = frozenset({"status", "agents", "tags", "blocked_by", "for_anyb
 class Packet:
     """The commands of one MULTI while they are collected: documents by key, members of documents by key and name."""
 
-    deleted: list[str | bytes] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
     documents: dict[str, bytes] = field(default_factory=dict)
     members: dict[tuple[str, Member], bytes] = field(default_factory=dict)
     others: list[Command] = field(default_factory=list)
 
     def commands(self, form: DocumentForm, *, keep_expiry: bool = False) -> list[Command]:
         """Return the commands, in an order that reads well in MONITOR."""
-        first: list[Command] = [("DEL", *self.deleted)] if self.deleted else []
-        return [*first, *form.put_all(self.documents, self.members, keep_expiry=keep_expiry), *self.others]
+        written = form.put_all(self.documents, self.members, deleted=self.deleted, keep_expiry=keep_expiry)
+        return [*written, *self.others]
 
 
 Writer: TypeAlias = Callable[[Packet, RunKeys, Any], None]
@@ -70,7 +70,7 @@ Announcer: TypeAlias = Callable[[RunKeys, Any, int, str], Iterable[Command]]
 
 
 def commit_commands(form: DocumentForm, run: RunKeys, changes: WriteSet, *, keep_expiry: bool = False) -> list[Command]:
-    """Return the commands that make the changes. The keys of an ended run may expire, and must keep their expiry."""
+    """Return the commands that make the changes. The keys of a finalized run may expire, and must keep their expiry."""
     packet = Packet()
     for write, found in zip(WRITES.values(), _ROWS(changes), strict=True):
         if found:

@@ -20,7 +20,8 @@ from dcf.values.json_text import Json
 class ToolClient:
     """Synchronous tool calls on one MCP server, from any thread; `wait` sleeps between two tries.
 
-    `api_key` is sent in the header of each request and used for nothing else.
+    `api_key` is sent in the header of each request and used for nothing else. With `longest_s`, a request ends after so
+    many seconds of silence.
     """
 
     def __init__(
@@ -30,7 +31,9 @@ class ToolClient:
         wait: Callable[[float], object] = time.sleep,
         *,
         api_key: str | None = None,
+        longest_s: float | None = None,
     ) -> None:
+        self._longest_s = longest_s
         self._server_url = server_url
         self._deadline_s = deadline_s
         self._wait = wait
@@ -49,7 +52,10 @@ class ToolClient:
         request = ToolRequest(tool, arguments, next(self._numbers))
         try:
             response = self._http.post(
-                self._server_url, content=request.body, headers=request.headers, timeout=patience(left_s)
+                self._server_url,
+                content=request.body,
+                headers=request.headers,
+                timeout=patience(left_s, self._longest_s),
             )
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise unreachable() from error

@@ -13,16 +13,16 @@ from typing import Final
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+import dcf.tools.mcp.selection  # noqa: F401 - it completes the tools
 from dcf.application.application import Application
 from dcf.core.access.model import local_caller
 from dcf.errors import ToolCallFailed
 from dcf.tools.calling.repeating import failure_of, repeated
 from dcf.tools.mcp.pulse import keep_pulse
-from dcf.tools.mcp.selection import select_tools
 from dcf.values.json_text import Json
 from dcf.verbs.envelope import Reply, call, call_here, waits
 from dcf.verbs.limits import meter_of
-from dcf.verbs.registry import ToolSpec
+from dcf.verbs.registry import TOOLS, ToolSpec
 
 DEADLINE_S: Final = 60.0
 _LAST_CALLS_S: Final = 10.0
@@ -35,7 +35,7 @@ class ControlPlaneHere:
     def __init__(self, application: Application, portal: BlockingPortal) -> None:
         self._application = application
         self._portal = portal
-        self._specs: Mapping[str, ToolSpec] = {spec.name: spec for spec in select_tools((), read_only=False)}
+        self._specs: Mapping[str, ToolSpec] = TOOLS
         self._awaited_tools = frozenset(name for name, spec in self._specs.items() if waits(spec))
         self._caller = local_caller(operator=application.settings.allow_operator)
         self._meter = meter_of(application.settings)

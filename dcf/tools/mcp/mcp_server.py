@@ -27,6 +27,7 @@ from dcf.tools.mcp.reading import ToolReading
 from dcf.tools.mcp.resource_reads import skill_reads
 from dcf.tools.mcp.resources import Resources
 from dcf.tools.mcp.skill_files import SkillFilesExtension
+from dcf.verbs.merged.naming import in_tools
 from dcf.verbs.registry import ToolSpec
 from dcf.verbs.schemas import listed_of
 
@@ -46,7 +47,7 @@ class ControlPlaneServer(MCPServer[None]):
         tools = await super().list_tools()
         for tool in tools:
             if (spec := self._specs.get(tool.name)) is not None:
-                tool.input_schema = listed_of(spec)
+                tool.input_schema, tool.description = listed_of(spec), in_tools(spec.description)
         return tools
 
     async def list_resources(self) -> list[Resource]:

@@ -84,8 +84,10 @@ def trust_for(server_url: str) -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
-def patience(left_s: float) -> httpx2.Timeout:
-    """Return the timeouts of a request that has so many seconds left."""
+def patience(left_s: float, longest_s: float | None = None) -> httpx2.Timeout:
+    """Return the timeouts of a request that has so many seconds left, or those of one that may take no longer."""
+    if longest_s is not None:
+        return httpx2.Timeout(longest_s)
     return httpx2.Timeout(max(LONGEST_ANSWER_S, left_s), connect=_CONNECT_S)
 
 

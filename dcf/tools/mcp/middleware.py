@@ -12,6 +12,7 @@ from mcp_types import INVALID_REQUEST, CallToolResult, TextContent
 
 from dcf.core.access.model import Caller
 from dcf.errors import RateLimited, Unauthorized
+from dcf.tools.mcp.listing import header_of
 from dcf.values.json_text import dump
 from dcf.verbs.answers.legal_calls import unknown_tool
 from dcf.verbs.key_watch import KeyWatch
@@ -25,6 +26,12 @@ REFUSED: Final = -32029
 """JSON-RPC code of a refused request, of the range that is left to servers."""
 
 STREAM: Final = "subscriptions/listen"
+
+OUTPUT_SCHEMAS: Final = "x-dcf-output-schemas"
+"""The HTTP header by which a client asks for the schemas of answers."""
+
+_LIST: Final = "tools/list"
+_YES: Final = frozenset({"1", "true", "yes", "on"})
 
 
 class Metering:
@@ -64,11 +71,36 @@ class UnknownTools:
         offered = {
             spec.name: spec.description
             for spec in self._specs.values()
-            if spec.scope in caller.scopes and (shown is None or spec.name in shown)
+            if spec.scope in caller.scopes and spec.name in shown
         }
         answer = unknown_tool(printable(name), offered)
         text = TextContent(type="text", text=dump(answer))
         return CallToolResult(content=[text], structured_content=answer, is_error=True)
+
+
+class OutputSchemas:
+    """Middleware that adds the schemas of answers to a list of tools, for a client that asks for them.
+
+    No model needs them, and they make the list twice as long. With `always` every client gets them.
+    """
+
+    def __init__(self, specs: Iterable[ToolSpec], *, always: bool = False) -> None:
+        self._specs = {spec.name: spec for spec in specs}
+        self._always = always
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
+        """Return the list with the schemas; pass everything else on."""
+        answer = await call_next(ctx)
+        if ctx.method != _LIST or not isinstance(answer, Mapping) or not (self._always or _asks(ctx)):
+            return answer
+        from dcf.verbs.answers.schemas import answer_schema  # noqa: PLC0415 - few clients ask for them
+
+        tools = [{**tool, "outputSchema": answer_schema(self._specs[tool["name"]])} for tool in answer["tools"]]
+        return {**answer, "tools": tools}
+
+
+def _asks(ctx: ServerRequestContext[Any, Any]) -> bool:
+    return (header_of(ctx, OUTPUT_SCHEMAS) or "").lower() in _YES
 
 
 class WatchedStreams:

@@ -7,6 +7,7 @@ from that; so any call of the same caller about a unit is a call of the unit's h
 import logging
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 import anyio
@@ -16,6 +17,7 @@ from dcf.application.application import Application
 from dcf.core.access.model import Caller
 from dcf.errors import DcfError, Forbidden, InternalError, PlatformUnavailable, RateLimited
 from dcf.profiles.arguments import check
+from dcf.profiles.foreign_names import in_own_words
 from dcf.profiles.profile import Failure, NotDone, Profile, ProfileResource, ProfileTool
 from dcf.values.digest import next_token
 from dcf.values.json_text import Json
@@ -76,6 +78,11 @@ class NativeTools:
         return self.application.lease_secret.token(identity, run, unit, attempt)
 
     @property
+    def directory(self) -> Path | None:
+        """The directory of the project that the server reads files of."""
+        return self.application.settings.profile_directory
+
+    @property
     def ttl_s(self) -> int:
         """Seconds of a lease."""
         return self.application.settings.profile_lease_s
@@ -84,6 +91,11 @@ class NativeTools:
     def project(self) -> str | None:
         """The project that the caller's key is bound to."""
         return self.caller.project
+
+    @property
+    def is_local(self) -> bool:
+        """True for the user of this machine."""
+        return self.caller.local
 
 
 async def call_profile(
@@ -96,17 +108,17 @@ async def call_profile(
         await anyio.to_thread.run_sync(native.application.lease_secret.load)
         return await tool.run(native, checked), False
     except Exception as error:  # noqa: BLE001 - every failure becomes an answer
-        return profile.failed(_failure(tool.name, error)), True
+        return profile.failed(in_own_words(_failure(tool.name, error), profile, tool.name, TOOLS)), True
 
 
-async def read_profile(resource: ProfileResource, native: NativeTools) -> Json:
+async def read_profile(profile: Profile, resource: ProfileResource, native: NativeTools) -> Json:
     """Return what is at a resource; raise NotDone."""
     try:
         await _authorize(resource, native)
         await anyio.to_thread.run_sync(native.application.lease_secret.load)
         return await resource.read(native)
     except Exception as error:
-        raise NotDone(_failure(resource.name, error)) from error
+        raise NotDone(in_own_words(_failure(resource.name, error), profile, resource.name, TOOLS)) from error
 
 
 async def _authorize(tool: ProfileTool | ProfileResource, native: NativeTools) -> None:
@@ -129,7 +141,7 @@ def _failure(name: str, error: Exception) -> Failure:
         log.error("tool %s failed", name, exc_info=error)
         error = InternalError()
     wait = error.retry_after_s if isinstance(error, PlatformUnavailable | RateLimited) else None
-    return Failure(code=error.code, message=error.message, hint=error.hint, retry_after_s=wait)
+    return Failure(code=error.code, message=error.message, hint=error.hint, retry_after_s=wait, is_native=True)
 
 
 def _refused(payload: Mapping[str, Json]) -> Failure:
@@ -141,4 +153,5 @@ def _refused(payload: Mapping[str, Json]) -> Failure:
         hint=str(payload.get("hint") or ""),
         retry_after_s=payload.get("retry_after_s"),
         details={name: value for name, value in payload.items() if name not in _TOLD and value is not None},
+        is_native=True,
     )

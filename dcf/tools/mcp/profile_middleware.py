@@ -17,6 +17,7 @@ from dcf.core.access.model import Caller
 from dcf.profiles.arguments import schema_of
 from dcf.profiles.catalog import profile_of
 from dcf.profiles.profile import Failure, NotDone, Profile, ProfileResource, ProfileTool
+from dcf.tools.mcp.listing import header_of
 from dcf.tools.mcp.middleware import REFUSED
 from dcf.tools.mcp.profile_calls import NativeTools, call_profile, read_profile
 from dcf.tools.mcp.reading import ToolReading
@@ -52,12 +53,12 @@ class SystemProfiles:
         self._reading = reading
         self._watch = watch
         self._fixed = named(reading.application.settings.profile)
-        self._tools: dict[str, list[dict[str, Any]]] = {}
+        self._tools: dict[str, dict[str, Any]] = {}
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
         """Answer what the profile is about."""
         caller = self._reading.caller
-        name = self._fixed or named(caller.profile) or named(_wanted(ctx))
+        name = self._fixed or named(caller.profile) or named(header_of(ctx, HEADER))
         if name is None:
             return await call_next(ctx)
         return await self._answer(profile_of(name), caller, ctx, call_next)
@@ -71,7 +72,7 @@ class SystemProfiles:
         if ctx.method == "resources/read":
             return await self._read(profile, caller, str(params.get("uri")), ctx.protocol_version)
         if ctx.method in _LISTS:
-            return _listed(await call_next(ctx), profile, _LISTS[ctx.method], self._list(profile, ctx.method))
+            return _listed(await call_next(ctx), profile, _LISTS[ctx.method], self._list(profile, caller, ctx.method))
         if ctx.method in {"initialize", "server/discover"}:
             return _introduced(await call_next(ctx), profile)
         if ctx.method in _PASSED_ON or ctx.request_id is None:
@@ -82,15 +83,19 @@ class SystemProfiles:
         reading = self._reading
         return NativeTools(application=reading.application, caller=caller, meter=reading.meter, watch=self._watch)
 
-    def _list(self, profile: Profile, method: str) -> list[dict[str, Any]]:
+    def _list(self, profile: Profile, caller: Caller, method: str) -> list[dict[str, Any]]:
         """Return what there is of the profile; of some things there is nothing."""
         if method == "resources/list":
             return [_resource(one) for one in profile.resources]
         if method != "tools/list":
             return []
-        if profile.name not in self._tools:
-            self._tools[profile.name] = [_tool(one) for one in profile.tools.values()]
-        return self._tools[profile.name]
+        return [self._shown(profile, one) for one in profile.listed(caller.scopes)]
+
+    def _shown(self, profile: Profile, tool: ProfileTool) -> dict[str, Any]:
+        name = f"{profile.name} {tool.name}"
+        if name not in self._tools:
+            self._tools[name] = _tool(tool)
+        return self._tools[name]
 
     async def _call(self, profile: Profile, caller: Caller, params: Mapping[str, Any]) -> CallToolResult:
         name = str(params.get("name"))
@@ -99,7 +104,7 @@ class SystemProfiles:
             failure = Failure(
                 code="unknown_tool",
                 message=f"There is no tool '{printable(name[:80])}'.",
-                hint=f"The tools are: {', '.join(profile.tools)}.",
+                hint=f"The tools are: {', '.join(one.name for one in profile.listed(caller.scopes))}.",
             )
             return _result(profile, profile.failed(failure), broken=True)
         answer, broken = await call_profile(profile, tool, self._native(caller), params.get("arguments") or {})
@@ -110,7 +115,7 @@ class SystemProfiles:
         if found is None:
             raise MCPError(INVALID_PARAMS, "There is no such resource.", {"code": "unknown_resource"})
         try:
-            content = await read_profile(found, self._native(caller))
+            content = await read_profile(profile, found, self._native(caller))
         except NotDone as error:
             raise _as_protocol_error(error.failure) from None
         answer = {"contents": [{"uri": uri, "mimeType": "application/json", "text": dump(content)}]}
@@ -164,9 +169,3 @@ def _result(profile: Profile, answer: Json, *, broken: bool) -> CallToolResult:
     text = answer if isinstance(answer, str) else profile.shown(answer)
     structured = answer if isinstance(answer, dict) else None
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=structured, is_error=broken)
-
-
-def _wanted(ctx: ServerRequestContext[Any, Any]) -> str | None:
-    """Return the profile that an HTTP request asks for."""
-    headers: Mapping[str, str] | None = getattr(getattr(ctx, "request", None), "headers", None)
-    return None if headers is None else headers.get(HEADER)

@@ -19,6 +19,8 @@ from dcf.values.records import record
 from dcf.verbs.authentication import WhoCalls
 from dcf.verbs.envelope import call
 from dcf.verbs.limits import Meter
+from dcf.verbs.listed_tools import ALL, profiles
+from dcf.verbs.merged.naming import Asked, as_listed
 from dcf.verbs.registry import TOOLS, ToolSpec, is_served
 
 _CODES: Final[Mapping[str, int]] = {
@@ -29,6 +31,7 @@ _CODES: Final[Mapping[str, int]] = {
 }
 """JSON-RPC codes of answers; all others mean that what was asked for is not there."""
 
+_LISTED: Final = profiles()[ALL]
 _OTHER_SERVER: Final = "Ask a server that serves it, or have the operator name it in DCF_TOOLSETS."
 
 
@@ -59,9 +62,10 @@ class ToolReading:
             why = f"forbidden: This server does not serve the toolset '{spec.toolset}'."
             raise MCPError(REFUSED, why, {"code": "forbidden", "hint": _OTHER_SERVER})
         reply = await call(spec, self.application, arguments, self.caller, self.meter)
-        code = reply.payload["code"]
+        payload = as_listed(reply.payload, Asked(spec.name, spec.name, self.caller.scopes, _LISTED))
+        code = payload["code"]
         if reply.broken or code != "ok":
-            told = {name: reply.payload.get(name) for name in ("code", "hint", "retry_after_s")}
+            told = {name: payload.get(name) for name in ("code", "hint", "retry_after_s")}
             data = {name: value for name, value in told.items() if value is not None}
-            raise MCPError(_CODES.get(code, INVALID_PARAMS), str(reply.payload["error"]), data)
-        return reply.payload
+            raise MCPError(_CODES.get(code, INVALID_PARAMS), str(payload["error"]), data)
+        return payload

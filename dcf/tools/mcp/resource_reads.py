@@ -16,7 +16,8 @@ from dcf.skills.folders import SkillFolders
 from dcf.skills.library import Library
 from dcf.values.records import record
 from dcf.values.text_pieces import clip
-from dcf.verbs.registry import Answer, Arguments, Toolset, ToolSpec, WorkflowId, printable
+from dcf.verbs.description.words import ID
+from dcf.verbs.registry import Answer, Arguments, Toolset, ToolSpec, described_by, printable
 from dcf.workflows.drawing import draw_mermaid
 
 _MOST_DRAWN: Final = 1000
@@ -28,7 +29,7 @@ AnyArguments = TypeVar("AnyArguments", bound=Arguments)
 class OfRun(Arguments):
     """Look at a run."""
 
-    workflow_id: WorkflowId
+    workflow_id: str = Field(pattern=ID)
 
 
 class Nothing(Arguments):
@@ -65,12 +66,12 @@ def _read(
     def declare(function: Callable[[Application, AnyArguments], Answer]) -> ToolSpec:
         return ToolSpec(
             name=function.__name__,
+            description=described_by(arguments),
             toolset=toolset,
             scope=Scope.READ,
             profiles=frozenset(),
             acts_as=None,
-            arguments=arguments,
-            answer=answer,
+            models=lambda: (arguments, answer),
             run=function,
             read_only=True,
             destructive=False,

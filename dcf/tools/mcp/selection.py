@@ -1,5 +1,6 @@
 """Selects the tools that a server offers: by toolset (what tools are about) and by profile (who calls them)."""
 
+import inspect
 from collections.abc import Iterable
 from typing import Final, get_args
 
@@ -25,6 +26,8 @@ from dcf.tools.verbs import (
 )
 from dcf.values.profile_names import SYSTEM_PROFILES
 from dcf.verbs.listed_tools import ALL, AUTO, profiles
+from dcf.verbs.merged.merged_tools import merged_of
+from dcf.verbs.merged.naming import RETIRED
 from dcf.verbs.registry import TOOLS, Toolset, ToolSpec, is_served
 
 _TOOLSETS: Final[tuple[Toolset, ...]] = get_args(Toolset)
@@ -49,8 +52,8 @@ _ENGINE: Final = (
 )
 """The modules of the engine's own verbs."""
 
-_MODULES: Final = tuple(module.__name__ for modules in (_ENGINE, *CAPABILITIES.values()) for module in modules)
-TOOLS.complete(_MODULES)
+MODULES: Final = tuple(module.__name__ for modules in (_ENGINE, *CAPABILITIES.values()) for module in modules)
+TOOLS.complete(MODULES)
 
 _ORDER: Final = (
     "tools.verbs.language",
@@ -85,6 +88,7 @@ _ORDER: Final = (
     "features.schedules.verbs",
     "features.growing.verbs",
     "features.gates.verbs",
+    "features.gates.override_verbs",
     "features.agent_context.verbs",
     "features.journal.verbs",
     "features.artifacts.verbs",
@@ -99,25 +103,34 @@ _ORDER: Final = (
 _PLACES: Final = {module: at for at, module in enumerate(_ORDER)}
 
 PROFILES: Final = profiles()
-"""The names of the tools in each profile; None means all tools."""
+"""The names of the tools in each profile."""
 
 
 def select_tools(toolsets: Iterable[str], *, read_only: bool, profile: str = ALL) -> list[ToolSpec]:
     """List tools of these toolsets (of all if none is named) in a profile; `read_only` leaves out those that write."""
+    check_profile(profile)
+    names = PROFILES.get(profile, PROFILES[ALL])
+    return [spec for spec in callable_tools(toolsets, read_only=read_only) if spec.name in names]
+
+
+def callable_tools(toolsets: Iterable[str], *, read_only: bool) -> list[ToolSpec]:
+    """List what can be called by name: tools on lists, verbs that only programs call, and those that are merged."""
     wanted = set(toolsets)
     unknown = wanted.difference(_TOOLSETS)
     if unknown:
         raise InvalidArgument(
             f"There is no toolset '{min(unknown)[:40]}'.", f"Toolsets are: {', '.join(_TOOLSETS)} (DCF_TOOLSETS)."
         )
-    check_profile(profile)
-    names = PROFILES.get(profile)
-    chosen = [
-        spec
-        for spec in TOOLS.values()
-        if is_served(spec, wanted) and (spec.read_only or not read_only) and (names is None or spec.name in names)
-    ]
-    return sorted(chosen, key=_place)
+    verbs = {
+        spec.name: spec for spec in TOOLS.values() if is_served(spec, wanted) and (spec.read_only or not read_only)
+    }
+    merged = {spec.name: spec for spec in merged_of(verbs.values())}
+    return sorted({**verbs, **merged}.values(), key=_place)
+
+
+def documented_tools() -> list[ToolSpec]:
+    """List every tool but those that have another name now."""
+    return [spec for spec in callable_tools((), read_only=False) if spec.name not in RETIRED]
 
 
 def check_profile(profile: str) -> None:
@@ -130,4 +143,4 @@ def check_profile(profile: str) -> None:
 def _place(spec: ToolSpec) -> tuple[int, int, int]:
     """Return the sort key: toolset, then position in `_ORDER`, then in the module."""
     at = _PLACES.get(spec.run.__module__.removeprefix("dcf."), len(_PLACES))  # tools of other packages come last
-    return _TOOLSETS.index(spec.toolset), at, spec.run.__code__.co_firstlineno
+    return _TOOLSETS.index(spec.toolset), at, inspect.unwrap(spec.run).__code__.co_firstlineno

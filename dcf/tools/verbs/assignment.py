@@ -1,88 +1,79 @@
-"""The tool by which an agent asks for its assignment. It only parses arguments, calls, and formats the answer."""
+"""The verb by which an agent asks for its assignment."""
 
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import Field
-
-from dcf.application.application import Application
-from dcf.core.access.model import Scope
 from dcf.core.access.provenance import mark_of_input
-from dcf.core.documents.model import RunStatus, Status
+from dcf.core.documents.model import Status
 from dcf.core.leasing.halt_refusals import run_blocked
 from dcf.values.json_text import dump
-from dcf.verbs.callers import current_caller
-from dcf.verbs.registry import AgentId, Answer, Arguments, StateName, WorkflowId, tool
+from dcf.verbs.callers import calling_key, current_caller
+from dcf.verbs.derived_tools import add_tools
+from dcf.verbs.description.verb import Answered, Argument, verb
+from dcf.verbs.description.words import OptionalRunId, OwnAgentId, StateName
+from dcf.verbs.records.assignment import MyAssignment
 from dcf.workforce.assignment import Assignment, SkillAtHand, StateAtHand
+from dcf.workforce.steps import TOKEN as PLACEHOLDER
+from dcf.workforce.steps import Step
+
+if TYPE_CHECKING:
+    from dcf.application.application import Application
 
 _INPUT_CHARS: Final = 20_000
 """How much input one assignment shows, in characters of JSON: Letta cuts what a tool returns after 50,000 characters,
 wherever that is (measured), and the rest of an assignment needs room as well."""
 
 _LEFT_OUT: Final = (
-    "It has {size} characters. acquire_state_lease answers with all of it; where long answers reach you cut off, read "
-    'it in parts: json_read(redis_key="{key}", cursor=0), then again with next_cursor.'
+    "It has {size} characters. `acquire_state_lease` answers with all of it; where long answers reach you cut off, "
+    'read it in parts: `json_read(redis_key="{key}", cursor=0)`, then again with `next_cursor`.'
 )
 
-_TOLD_WITH_THE_LEASE: Final = "acquire_state_lease answers with instructions, output_schema and errors of this state."
+_TOLD_WITH_THE_LEASE: Final = "`acquire_state_lease` answers with instructions, output_schema and errors of this state."
 
 
-class GetMyAssignment(Arguments):
-    """Get what is yours to do, whenever you are unsure: states, their inputs, your skills, and the `next` calls."""
-
-    agent_id: AgentId
-    workflow_id: WorkflowId | None = Field(default=None, description="Id of the run, if you work for several.")
-    state: StateName | None = Field(default=None, description="One state; default: all of yours.")
-
-
-class MyAssignment(Answer):
-    """`next` are the calls to make, in order; `states` have input, skills and lease (never its token).
-
-    They also have `instructions`, the `output_schema` to match and the names of `errors` where there are any. Of a long
-    input, `input_left_out` says how to read it. `context` and `tools` are what your record holds; without a
-    run, `candidates` are the runs you work for. What may be long comes last, where a platform may cut it.
-    """
-
-    agent_id: str | None = None
-    workflow_id: str | None = None
-    run_status: RunStatus | None = None
-    next: list[dict[str, Any]] | None = Field(default_factory=list)
-    candidates: list[str] = Field(default_factory=list)
-    loaded_skills: list[dict[str, Any]] = Field(default_factory=list)
-    tools: list[dict[str, Any]] = Field(default_factory=list)
-    more_states: int = 0
-    states: list[dict[str, Any]] = Field(default_factory=list)
-    context: list[dict[str, Any]] = Field(default_factory=list)
-
-
-@tool(
+@verb(
     toolset="agents",
-    scope=Scope.READ,
-    profiles=("worker", "member", "operator"),
-    arguments=GetMyAssignment,
-    answer=MyAssignment,
-    read_only=True,
+    scope="read",
+    lists=("worker", "member", "operator"),
+    effect="reads",
+    codes=("unknown_run", "unknown_state"),
+    in_refusals={
+        "next": [],
+        "candidates": [],
+        "loaded_skills": [],
+        "tools": [],
+        "states": [],
+        "context": [],
+        "more_states": 0,
+    },
     of_no_run=True,
 )
-def get_my_assignment(app: Application, args: GetMyAssignment) -> MyAssignment:
-    """Return what an agent has to do next."""
-    found = app.desk.ask(args.agent_id, args.workflow_id, args.state, current_caller().project)
-    return MyAssignment(
-        status=_summary(found),
-        agent_id=args.agent_id,
-        workflow_id=found.workflow_id,
-        run_status=found.run_status,
-        states=list(_states(app, found)),
-        more_states=max(found.more, 0),
-        loaded_skills=[
-            {"manifestId": one.manifest_id, "skillName": one.name, "skillVersion": one.version} for one in found.loaded
+def get_my_assignment(
+    on: "Application",
+    agent_id: OwnAgentId,
+    *,
+    workflow_id: Annotated[OptionalRunId, Argument(means="Id of the run, if you work for several.")] = None,
+    state: Annotated[StateName | None, Argument(means="Default: all of yours.")] = None,
+) -> Answered[MyAssignment]:
+    """Get what is yours to do, whenever you are unsure: states, their inputs, your skills, and the ``next`` calls."""
+    assignment = on.desk.ask(agent_id, workflow_id, state, current_caller().project)
+    members = {
+        "agent_id": agent_id,
+        "workflow_id": assignment.workflow_id,
+        "run_status": None if assignment.run_status is None else assignment.run_status.value,
+        "states": list(_states(on, assignment)),
+        "more_states": max(assignment.more, 0),
+        "loaded_skills": [
+            {"manifestId": skill.manifest_id, "skillName": skill.name, "skillVersion": skill.version}
+            for skill in assignment.loaded
         ],
-        context=[dict(one) for one in found.context],
-        tools=[dict(one) for one in found.tools],
-        next=[one.as_json() for one in found.steps],
-        candidates=list(found.candidates),
-        hint="Call again with the workflow_id of one of the candidates." if found.candidates else None,
-    )
+        "context": [dict(entry) for entry in assignment.context],
+        "tools": [dict(entry) for entry in assignment.tools],
+        "next": _shown_steps(assignment.steps, assignment.states),
+        "candidates": list(assignment.candidates),
+        "hint": "Call again with the `workflow_id` of one of the candidates." if assignment.candidates else None,
+    }
+    return Answered(MyAssignment, members, says=_summary(assignment))
 
 
 def _summary(found: Assignment) -> str:
@@ -123,7 +114,7 @@ def _named(found: Assignment, named: str) -> str:
     return f"'{named}' waits." if one.mine else f"'{named}' is assigned to others."
 
 
-def _states(app: Application, found: Assignment) -> Iterator[dict[str, Any]]:
+def _states(app: "Application", found: Assignment) -> Iterator[dict[str, Any]]:
     """Yield the states, each with its input last, until the answer has no room for more inputs."""
     room = _INPUT_CHARS
     for one in found.states:
@@ -142,7 +133,7 @@ def _states(app: Application, found: Assignment) -> Iterator[dict[str, Any]]:
             yield _state(one) | told | _asked(app, found, one) | _mark(one) | {"input": one.given}
 
 
-def _asked(app: Application, found: Assignment, one: StateAtHand) -> dict[str, Any]:
+def _asked(app: "Application", found: Assignment, one: StateAtHand) -> dict[str, Any]:
     """Return what was said of the state in this visit: questions with their answers, and why a gate sent it back."""
     if found.workflow_id is None:
         return {}
@@ -166,10 +157,32 @@ def _state(one: StateAtHand) -> dict[str, Any]:
         "held_by_you": one.held,
         "attempts": one.doc.attempts,
         "last_error": one.doc.last_error,
-        "lease": one.lease(),
+        "lease": _lease(one),
         "skills": list(map(_skill, one.skills)),
-        "next": [step.as_json() for step in one.steps],
+        "next": _shown_steps(one.steps, (one,)),
     }
+
+
+def _lease(one: StateAtHand) -> dict[str, Any] | None:
+    """Return the lease that the agent has; with its token for the key for which dcf drew it."""
+    shown = one.lease()
+    return shown if shown is None or not _is_regained(one) else shown | {"token": one.doc.lease.token}
+
+
+def _shown_steps(steps: Sequence[Step], states: Sequence[StateAtHand]) -> list[dict[str, Any]]:
+    """Return the steps as JSON, with the lease token of their state where the caller may see it."""
+    tokens = {one.state: one.doc.lease.token for one in states if _is_regained(one)}
+    shown = [step.as_json() for step in steps]
+    for step in shown:
+        arguments = step["arguments"]
+        secret = tokens.get(arguments.get("state")) or PLACEHOLDER
+        step["arguments"] = {name: secret if value == PLACEHOLDER else value for name, value in arguments.items()}
+    return shown
+
+
+def _is_regained(one: StateAtHand) -> bool:
+    key = calling_key()
+    return one.held and key is not None and one.doc.lease.key == key
 
 
 def _skill(one: SkillAtHand) -> dict[str, Any]:
@@ -187,3 +200,6 @@ def _skill(one: SkillAtHand) -> dict[str, Any]:
             {"name": tool.name, "description": tool.description, "required": tool.required} for tool in manifest.tools
         ],
     }
+
+
+add_tools(__name__)

@@ -1,254 +1,219 @@
-"""Tools on files below the configured directories. They only parse arguments, call, and format the answer."""
+"""The verbs on files below the configured directories. They call and describe."""
 
 import base64
 import binascii
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pydantic import Field
-
-from dcf.application.application import Application
-from dcf.core.access.model import Scope
 from dcf.errors import InvalidArgument
 from dcf.values.refusal import Refusal
 from dcf.values.text_pieces import LONGEST, utf8_piece
-from dcf.verbs.registry import Answer, Arguments, refused, tool
+from dcf.verbs.callers import current_caller
+from dcf.verbs.derived_tools import add_tools
+from dcf.verbs.description.verb import Answered, Argument, verb
+from dcf.verbs.records.files import (
+    DeletedPath,
+    EncodingName,
+    ListedDirectory,
+    MadeDirectory,
+    MovedPath,
+    ReadFile,
+    WrittenFile,
+)
 
-_PLACE = "Absolute, or relative where one directory is configured."
-_GROWTH = 8
+if TYPE_CHECKING:
+    from dcf.application.application import Application
+    from dcf.files.tree import FileTree
+
+_PLACE: Final = "Absolute, or relative where one directory is configured."
+_LONGEST_PATH: Final = 4000
+_ON_THE_WAY: Final = ("not_configured", "path_not_found", "not_a_directory", "scan_failed")
+_GROWTH: Final = 8
 """Characters that one byte can take in an answer: a control character is escaped."""
 
-FilePath = Annotated[
-    str, Field(min_length=1, max_length=4000, description=f"The path. {_PLACE}", examples=["notes/plan.md"])
+_Path = Annotated[
+    str, Argument(means=f"The path. {_PLACE}", example="notes/plan.md", min_length=1, max_length=_LONGEST_PATH)
 ]
-Encoding = Annotated[
-    Literal["utf-8", "ascii", "latin-1", "base64"], Field(description="Of the content; base64 for what is no text.")
-]
+_Encoding = Annotated[EncodingName, Argument(means="Of the content; base64 for what is no text.")]
+_Parents = Annotated[bool, Argument(means="Make missing directories.")]
 
 
-class ListDirectory(Arguments):
+@verb(
+    toolset="files",
+    scope="read",
+    lists=("operator",),
+    effect="reads",
+    says=lambda answer: "listed in part" if answer["truncated"] else "listed",
+    codes=_ON_THE_WAY,
+    pages="entries",
+    in_refusals={"entries": [], "truncated": False, "skipped": 0},
+)
+def list_directory(
+    on: "Application",
+    path: Annotated[str, Argument(means=f"The directory. {_PLACE}", min_length=1, max_length=_LONGEST_PATH)] = ".",
+    *,
+    recursive: Annotated[bool, Argument(means="Also what is in directories inside.")] = False,
+    include_hidden: Annotated[bool, Argument(means="Also names that begin with a dot.")] = False,
+    limit: Annotated[int, Argument(means="Most entries of one answer.", ge=1, le=1000, tool="max_entries")] = 200,
+    cursor: Annotated[
+        str | None, Argument(means="next_cursor of the answer before.", plain=True, max_length=_LONGEST_PATH)
+    ] = None,
+) -> Answered[ListedDirectory] | Refusal:
     """List what is in a directory; links are shown and not followed. A long list goes on with next_cursor."""
+    listing = _files_of(on).entries(
+        path,
+        recursive=recursive,
+        hidden=include_hidden,
+        limit=limit,
+        room=on.settings.max_result_bytes // 2,
+        after=cursor,
+    )
+    if isinstance(listing, Refusal):
+        return listing
+    members = {
+        "hint": f"{listing.skipped} names are not Unicode and cannot be shown." if listing.skipped else None,
+        "path": listing.path,
+        "entries": [asdict(entry) for entry in listing.entries],
+        "truncated": listing.cursor is not None,
+        "next_cursor": listing.cursor,
+        "skipped": listing.skipped,
+    }
+    return Answered(ListedDirectory, members)
 
-    path: str = Field(default=".", min_length=1, max_length=4000, description=f"The directory. {_PLACE}")
-    recursive: bool = Field(default=False, description="Also what is in directories inside.")
-    include_hidden: bool = Field(default=False, description="Also names that begin with a dot.")
-    max_entries: int = Field(default=200, ge=1, le=1000, description="Most entries of one answer.")
-    cursor: str | None = Field(default=None, max_length=4000, description="next_cursor of the answer before.")
 
-
-class DirectoryListed(Answer):
-    """Entries in the order of their paths; `truncated` when there are more, times in UTC."""
-
-    path: str | None = None
-    entries: list[dict[str, Any]] = Field(default_factory=list)
-    truncated: bool = False
-    next_cursor: str | None = None
-    skipped: int = 0
-
-
-@tool(
+@verb(
     toolset="files",
-    scope=Scope.READ,
-    profiles=("operator",),
-    arguments=ListDirectory,
-    answer=DirectoryListed,
-    read_only=True,
+    scope="read",
+    lists=("operator",),
+    effect="reads",
+    says=lambda answer: "read" if answer["next_offset"] is None else "read in part",
+    codes=(*_ON_THE_WAY, "not_a_file", "decode_failed", "read_failed"),
+    in_refusals={"bytes_read": 0, "offset": 0},
 )
-def list_directory(app: Application, args: ListDirectory) -> DirectoryListed:
-    """List a directory."""
-    found = app.files.entries(
-        args.path,
-        recursive=args.recursive,
-        hidden=args.include_hidden,
-        limit=args.max_entries,
-        room=app.settings.max_result_bytes // 2,
-        after=args.cursor,
-    )
-    if isinstance(found, Refusal):
-        return refused(DirectoryListed, found)
-    return DirectoryListed(
-        status="listed in part" if found.cursor else "listed",
-        hint=f"{found.skipped} names are not Unicode and cannot be shown." if found.skipped else None,
-        path=found.path,
-        entries=[asdict(entry) for entry in found.entries],
-        truncated=found.cursor is not None,
-        next_cursor=found.cursor,
-        skipped=found.skipped,
-    )
-
-
-class ReadFile(Arguments):
+def read_file(
+    on: "Application",
+    path: _Path,
+    *,
+    offset: Annotated[int, Argument(means="First byte.", ge=0, le=2**53)] = 0,
+    length: Annotated[int | None, Argument(means="Most bytes; default: as many as allowed.", ge=1, le=2**26)] = None,
+    encoding: _Encoding = "utf-8",
+) -> ReadFile | Refusal:
     """Read a file or a part of it; a long one goes on at next_offset. Text is never cut inside a character."""
-
-    path: FilePath
-    offset: int = Field(default=0, ge=0, le=2**53, description="First byte.")
-    length: int | None = Field(default=None, ge=1, le=2**26, description="Most bytes; default: as many as allowed.")
-    encoding: Encoding = "utf-8"
-
-
-class FileRead(Answer):
-    """`content` is the bytes from `offset` on, `size` those of the whole file."""
-
-    path: str | None = None
-    content: str | None = None
-    bytes_read: int = 0
-    offset: int = 0
-    size: int | None = None
-    next_offset: int | None = None
-
-
-@tool(
-    toolset="files",
-    scope=Scope.READ,
-    profiles=("operator",),
-    arguments=ReadFile,
-    answer=FileRead,
-    read_only=True,
-)
-def read_file(app: Application, args: ReadFile) -> FileRead:
-    """Read a file."""
-    most = min(app.files.max_bytes, app.settings.max_result_bytes // _GROWTH)
-    length = min(args.length or most, most)
-    is_utf8 = args.encoding == "utf-8"
-    found = app.files.read(args.path, args.offset, length + LONGEST if is_utf8 else length)
-    if isinstance(found, Refusal):
-        return refused(FileRead, found)
-    skipped, data = utf8_piece(found.data, length) if is_utf8 else (0, found.data)
-    offset = args.offset + skipped
-    content = _decoded(data, args.encoding)
-    if content is None:
+    most = min(_files_of(on).max_bytes, on.settings.max_result_bytes // _GROWTH)
+    wanted = min(length or most, most)
+    is_utf8 = encoding == "utf-8"
+    content = _files_of(on).read(path, offset, wanted + LONGEST if is_utf8 else wanted)
+    if isinstance(content, Refusal):
+        return content
+    skipped, data = utf8_piece(content.data, wanted) if is_utf8 else (0, content.data)
+    start = offset + skipped
+    text = _decoded(data, encoding)
+    if text is None:
         hint = "Read it with encoding=base64."
-        return refused(FileRead, Refusal(code="decode_failed", message=f"The file is not {args.encoding}.", hint=hint))
-    end = offset + len(data)
-    return FileRead(
-        status="read" if end >= found.size else "read in part",
-        path=found.path,
-        content=content,
+        return Refusal(code="decode_failed", message=f"The file is not {encoding}.", hint=hint)
+    end = start + len(data)
+    return ReadFile(
+        path=content.path,
+        content=text,
         bytes_read=len(data),
-        offset=offset,
-        size=found.size,
-        next_offset=end if end < found.size else None,
+        offset=start,
+        size=content.size,
+        next_offset=end if end < content.size else None,
     )
 
 
-class WriteFile(Arguments):
-    """Write a file: replace it as a whole, or add to its end with append=true."""
-
-    path: FilePath
-    content: str = Field(max_length=2**27, description="What to write.", examples=["# Plan\n"])
-    append: bool = Field(default=False, description="Add to the end.")
-    encoding: Encoding = "utf-8"
-    create_parents: bool = Field(default=True, description="Make missing directories.")
-
-
-class FileWritten(Answer):
-    """How much was written, and how."""
-
-    path: str | None = None
-    bytes_written: int = 0
-    mode: Literal["append", "overwrite"] | None = None
-
-
-@tool(
+@verb(
     toolset="files",
-    scope=Scope.WORK,
-    profiles=("operator",),
-    arguments=WriteFile,
-    answer=FileWritten,
-    destructive=True,
-    idempotent=False,
+    scope="work",
+    lists=("operator",),
+    effect="destroys",
+    is_repeatable=False,
+    says=lambda _: "written",
+    codes=(*_ON_THE_WAY, "not_a_file", "decode_failed", "mkdir_failed", "write_failed"),
     audit=("path",),
+    in_refusals={"bytes_written": 0},
 )
-def write_file(app: Application, args: WriteFile) -> FileWritten:
-    """Write a file."""
-    data = _encoded(args.content, args.encoding)
-    path = app.files.write(args.path, data, append=args.append, create_parents=args.create_parents)
-    if isinstance(path, Refusal):
-        return refused(FileWritten, path)
-    mode: Literal["append", "overwrite"] = "append" if args.append else "overwrite"
-    return FileWritten(status="written", path=path, bytes_written=len(data), mode=mode)
+def write_file(
+    on: "Application",
+    path: _Path,
+    content: Annotated[str, Argument(means="What to write.", example="# Plan\n", max_length=2**27)],
+    *,
+    append: Annotated[bool, Argument(means="Add to the end.")] = False,
+    encoding: _Encoding = "utf-8",
+    create_parents: _Parents = True,
+) -> WrittenFile | Refusal:
+    """Write a file: replace it as a whole, or add to its end with append=true."""
+    data = _encoded(content, encoding)
+    written = _files_of(on).write(path, data, append=append, create_parents=create_parents)
+    if isinstance(written, Refusal):
+        return written
+    mode: Literal["append", "overwrite"] = "append" if append else "overwrite"
+    return WrittenFile(path=written, bytes_written=len(data), mode=mode)
 
 
-class CreateDirectory(Arguments):
-    """Create a directory where files are to be written."""
-
-    path: FilePath = Field(examples=["notes"])
-    parents: bool = Field(default=True, description="Make missing directories on the way.")
-    exist_ok: bool = Field(default=True, description="Accept one that exists.")
-
-
-class DirectoryCreated(Answer):
-    """`created` is true only when it is new."""
-
-    path: str | None = None
-    created: bool = False
-
-
-@tool(toolset="files", scope=Scope.WORK, arguments=CreateDirectory, answer=DirectoryCreated, audit=("path",))
-def create_directory(app: Application, args: CreateDirectory) -> DirectoryCreated:
-    """Create a directory."""
-    found = app.files.make_directory(args.path, parents=args.parents, exist_ok=args.exist_ok)
-    if isinstance(found, Refusal):
-        return refused(DirectoryCreated, found)
-    path, is_new = found
-    return DirectoryCreated(status="created" if is_new else "exists", path=path, created=is_new)
-
-
-class DeletePath(Arguments):
-    """Remove a file, a link itself, or a directory; of a full one only with recursive=true."""
-
-    path: FilePath
-    recursive: bool = Field(default=False, description="Delete all that is in a directory.")
-
-
-class PathDeleted(Answer):
-    """What is gone."""
-
-    path: str | None = None
-    removed: bool = False
-
-
-@tool(toolset="files", scope=Scope.WORK, arguments=DeletePath, answer=PathDeleted, destructive=True, audit=("path",))
-def delete_path(app: Application, args: DeletePath) -> PathDeleted:
-    """Delete a file, link or directory."""
-    path = app.files.delete(args.path, recursive=args.recursive)
-    if isinstance(path, Refusal):
-        return refused(PathDeleted, path)
-    return PathDeleted(status="removed", path=path, removed=True)
-
-
-class MovePath(Arguments):
-    """Move or rename a file or directory, in one step."""
-
-    source: FilePath
-    destination: FilePath = Field(examples=["notes/final.md"])
-    overwrite: bool = Field(default=False, description="Replace a file or an empty directory that is there.")
-    create_parents: bool = Field(default=True, description="Make missing directories.")
-
-
-class PathMoved(Answer):
-    """From where to where."""
-
-    source: str | None = None
-    destination: str | None = None
-
-
-@tool(
+@verb(
     toolset="files",
-    scope=Scope.WORK,
-    arguments=MovePath,
-    answer=PathMoved,
-    destructive=True,
-    idempotent=False,
+    scope="work",
+    says=lambda answer: "created" if answer["created"] else "exists",
+    codes=(*_ON_THE_WAY, "already_exists", "mkdir_failed"),
+    audit=("path",),
+    in_refusals={"created": False},
+)
+def create_directory(
+    on: "Application",
+    path: Annotated[_Path, Argument(means="", example="notes")],
+    *,
+    parents: Annotated[bool, Argument(means="Make missing directories on the way.")] = True,
+    exist_ok: Annotated[bool, Argument(means="Accept one that exists.")] = True,
+) -> MadeDirectory | Refusal:
+    """Create a directory where files are to be written."""
+    made = _files_of(on).make_directory(path, parents=parents, exist_ok=exist_ok)
+    return made if isinstance(made, Refusal) else MadeDirectory(path=made[0], created=made[1])
+
+
+@verb(
+    toolset="files",
+    scope="work",
+    effect="destroys",
+    says=lambda _: "removed",
+    codes=(*_ON_THE_WAY, "not_empty", "unsupported_type", "remove_failed"),
+    audit=("path",),
+    in_refusals={"removed": False},
+)
+def delete_path(
+    on: "Application",
+    path: _Path,
+    *,
+    recursive: Annotated[bool, Argument(means="Delete all that is in a directory.")] = False,
+) -> DeletedPath | Refusal:
+    """Remove a file, a link itself, or a directory; of a full one only with recursive=true."""
+    gone = _files_of(on).delete(path, recursive=recursive)
+    return gone if isinstance(gone, Refusal) else DeletedPath(path=gone, removed=True)
+
+
+@verb(
+    toolset="files",
+    scope="work",
+    effect="destroys",
+    is_repeatable=False,
+    says=lambda answer: "moved" if answer["source"] != answer["destination"] else "unchanged",
+    codes=(
+        *(*_ON_THE_WAY, "source_not_found", "destination_exists", "destination_parent_missing", "unsupported_type"),
+        *("mkdir_failed", "move_failed"),
+    ),
     audit=("source", "destination"),
 )
-def move_path(app: Application, args: MovePath) -> PathMoved:
-    """Move a file or directory."""
-    found = app.files.move(args.source, args.destination, overwrite=args.overwrite, create_parents=args.create_parents)
-    if isinstance(found, Refusal):
-        return refused(PathMoved, found)
-    source, destination = found
-    return PathMoved(status="moved" if source != destination else "unchanged", source=source, destination=destination)
+def move_path(
+    on: "Application",
+    source: _Path,
+    destination: Annotated[_Path, Argument(means="", example="notes/final.md")],
+    *,
+    overwrite: Annotated[bool, Argument(means="Replace a file or an empty directory that is there.")] = False,
+    create_parents: _Parents = True,
+) -> MovedPath | Refusal:
+    """Move or rename a file or directory, in one step."""
+    moved = _files_of(on).move(source, destination, overwrite=overwrite, create_parents=create_parents)
+    return moved if isinstance(moved, Refusal) else MovedPath(source=moved[0], destination=moved[1])
 
 
 def _decoded(data: bytes, encoding: str) -> str | None:
@@ -268,3 +233,11 @@ def _encoded(content: str, encoding: str) -> bytes:
         return content.encode(encoding)
     except (binascii.Error, ValueError):
         raise InvalidArgument(f"content cannot be written as {encoding}.", "Correct content or encoding.") from None
+
+
+def _files_of(on: "Application") -> "FileTree":
+    """Return the files that the caller may reach: without configured directories, only the local user has any."""
+    return on.local_files if current_caller().local else on.files
+
+
+add_tools(__name__)

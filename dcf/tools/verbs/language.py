@@ -1,46 +1,39 @@
-"""The tool that shows how a workflow is written."""
+"""The verb that shows how a workflow is written. The command `dcf workflows language` shows the page without Redis."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pydantic import Field
-
-from dcf.application.application import Application
-from dcf.core.access.model import Scope
 from dcf.verbs.callers import current_caller
-from dcf.verbs.registry import Answer, Arguments, tool
+from dcf.verbs.derived_tools import add_tools
+from dcf.verbs.description.verb import verb
+from dcf.verbs.records.language import DescribedLanguage
 from dcf.workflows.language import describe
+
+if TYPE_CHECKING:
+    from dcf.application.application import Application
 
 _MOST_AGENTS: Final = 20
 
 
-class DescribeWorkflowLanguage(Arguments):
-    """Show how a workflow is written, before you write one: examples that are valid, data, agents, limits."""
-
-
-class LanguageDescribed(Answer):
-    """The page, as Markdown. `agents` are the ids of others who called lately, the latest first.
-
-    A key that is bound to a project is told those of the newest runs of its project.
-    """
-
-    agents: list[str] = Field(default_factory=list)
-    language: str = ""
-
-
-@tool(
+@verb(
     toolset="planning",
-    scope=Scope.READ,
-    profiles=("planner", "operator"),
-    arguments=DescribeWorkflowLanguage,
-    answer=LanguageDescribed,
-    read_only=True,
+    scope="read",
+    lists=("planner", "operator"),
+    effect="reads",
+    says=lambda _: "The workflow language.",
+    method="language",
+    steps="dcf.client.steps.language:language",
     of_no_run=True,
+    in_refusals={"agents": (), "language": ""},
+    command_by_hand="workflows language",
 )
-def describe_workflow_language(app: Application, _: DescribeWorkflowLanguage) -> LanguageDescribed:
-    """Return the page of the language, and who may be there to work."""
+def describe_workflow_language(on: "Application") -> DescribedLanguage:
+    """Show how a workflow is written, before you write one: examples that are valid, data, agents, limits."""
     caller = current_caller()
-    agents = [one for one in app.activity.agents(_MOST_AGENTS + 1) if one != caller.agent_id]
+    agents = [agent for agent in on.activity.agents(_MOST_AGENTS + 1) if agent != caller.agent_id]
     if caller.project is not None:
-        own = app.projects.use_of(caller.project).agents
-        agents = [one for one in agents if one in own]
-    return LanguageDescribed(status="The workflow language.", agents=agents[:_MOST_AGENTS], language=describe())
+        own = on.projects.use_of(caller.project).agents
+        agents = [agent for agent in agents if agent in own]
+    return DescribedLanguage(agents=tuple(agents[:_MOST_AGENTS]), language=describe())
+
+
+add_tools(__name__)

@@ -1,161 +1,235 @@
-"""Tools that operate a run: cancel, pause, resume it, and resolve one of its states. They only parse, call, format."""
+"""The verbs that operate a run: cancel, pause, resume it, and resolve one of its states."""
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import Field
-
-from dcf.application.application import Application
-from dcf.core.access.model import Scope
 from dcf.core.completing.resolving import wish_of
 from dcf.core.documents.operations import RunAnswer
 from dcf.values.json_paths import MISSING
-from dcf.values.json_text import parse
 from dcf.values.refusal import Refusal
 from dcf.verbs.callers import require_planner
-from dcf.verbs.registry import Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
-from dcf.verbs.run_requests import Reason, RequestId, RunOperated
+from dcf.verbs.derived_tools import add_tools
+from dcf.verbs.description.verb import Argument, Command, Next, PageAction, verb
+from dcf.verbs.description.words import JsonValue, Reason, RequestId, RunId, StatePath
+from dcf.verbs.records.runs import OperatedRun, ResolvedState
+
+if TYPE_CHECKING:
+    from dcf.application.application import Application
+
+_WATCH: Final = Next(
+    verb="read_workflow_control_plane", why="It shows how the run goes on.", arguments={"summary": True}
+)
 
 
-class _OnRun(Arguments):
-    """What every operation on a run is told."""
-
-    workflow_id: WorkflowId
-    reason: Reason = None
-    request_id: RequestId = None
-
-
-class CancelRun(_OnRun):
+@verb(
+    toolset="operations",
+    scope="plan",
+    lists=("planner", "operator"),
+    effect="destroys",
+    says=lambda answer: f"Run '{answer['workflow_id']}' is cancelled.",
+    codes=("unknown_run", "run_over"),
+    next=(Next(verb="finalize_workflow", why="Writes the audit record and deletes the agents made for the run."),),
+    command=Command(
+        name="cancel",
+        question=lambda call: f"Cancel run {call['workflow_id']}? What its agents work on is lost.",
+    ),
+    page=PageAction(
+        title="Cancel the run",
+        effect="The run ends at once. Open states become cancelled, and late results of their holders are refused.",
+    ),
+    method="cancel",
+)
+def cancel_run(
+    on: "Application", workflow_id: RunId, *, reason: Reason = None, request_id: RequestId = None
+) -> OperatedRun | Refusal:
     """End a run at once: call this when its work is not wanted any more.
 
     Open states become cancelled, unreached ones skipped; holders are told to stop and their late writes are refused.
-    finalize_workflow still closes it afterwards.
+    `finalize_workflow` still closes it afterwards.
     """
+    require_planner(on, workflow_id)
+    return _operated(workflow_id, on.lifecycle.cancel(workflow_id, reason=reason, request_id=request_id))
 
 
-@tool(
+@verb(
     toolset="operations",
-    scope=Scope.PLAN,
-    profiles=("planner", "operator"),
-    arguments=CancelRun,
-    answer=RunOperated,
-    destructive=True,
+    scope="plan",
+    lists=("operator",),
+    says=lambda answer: f"Run '{answer['workflow_id']}' is paused.",
+    codes=("unknown_run", "run_over", "conflict"),
+    next=(Next(verb="resume_run", why="Lets the run go on."),),
+    command=Command(
+        name="runs pause",
+    ),
+    page=PageAction(
+        title="Pause the run",
+        effect="Nobody gets a lease until the run is resumed. Those who work now may finish.",
+    ),
+    method="pause",
 )
-def cancel_run(app: Application, args: CancelRun) -> RunOperated:
-    """Cancel the run."""
-    require_planner(app, args.workflow_id)
-    answer = app.lifecycle.cancel(args.workflow_id, reason=args.reason, request_id=args.request_id)
-    return _operated(answer, args, "cancelled")
-
-
-class PauseRun(_OnRun):
-    """Hold a run: nobody gets a lease until resume_run; those who work may renew, finish and release.
+def pause_run(
+    on: "Application", workflow_id: RunId, *, reason: Reason = None, request_id: RequestId = None
+) -> OperatedRun | Refusal:
+    """Pause a run: nobody gets a lease until `resume_run`; those who work may renew, finish and release.
 
     What follows a completed state waits. Timeouts, retry times and Waits go on as always.
     """
+    require_planner(on, workflow_id)
+    return _operated(workflow_id, on.lifecycle.pause(workflow_id, reason=reason, request_id=request_id))
 
 
-@tool(toolset="operations", scope=Scope.PLAN, profiles=("operator",), arguments=PauseRun, answer=RunOperated)
-def pause_run(app: Application, args: PauseRun) -> RunOperated:
-    """Pause the run."""
-    require_planner(app, args.workflow_id)
-    answer = app.lifecycle.pause(args.workflow_id, reason=args.reason, request_id=args.request_id)
-    return _operated(answer, args, "paused")
-
-
-class ResumeRun(_OnRun):
+@verb(
+    toolset="operations",
+    scope="plan",
+    lists=("operator",),
+    says=lambda answer: f"Run '{answer['workflow_id']}' is resumed.",
+    codes=("unknown_run", "run_over"),
+    next=(_WATCH,),
+    command=Command(
+        name="runs resume",
+    ),
+    page=PageAction(
+        title="Resume the run",
+        effect="The run goes on, and the agents of all states that can be taken are told.",
+    ),
+    method="resume",
+)
+def resume_run(
+    on: "Application", workflow_id: RunId, *, reason: Reason = None, request_id: RequestId = None
+) -> OperatedRun | Refusal:
     """Let a paused run go on: the agents of all states that can be taken are told."""
+    require_planner(on, workflow_id)
+    return _operated(workflow_id, on.lifecycle.resume(workflow_id, reason=reason, request_id=request_id))
 
 
-@tool(toolset="operations", scope=Scope.PLAN, profiles=("operator",), arguments=ResumeRun, answer=RunOperated)
-def resume_run(app: Application, args: ResumeRun) -> RunOperated:
-    """Resume the run."""
-    require_planner(app, args.workflow_id)
-    answer = app.lifecycle.resume(args.workflow_id, reason=args.reason, request_id=args.request_id)
-    return _operated(answer, args, "resumed")
+def _ending(call: Mapping[str, Any]) -> str | None:
+    """Return the question before a state is ended. To assign agents takes nothing away, and needs none."""
+    if call["output"] is MISSING and call["error"] is None and not call["skip"]:
+        return None
+    return f"End {call['state']} of run {call['workflow_id']}? That is not taken back."
 
 
-class ResolveState(_OnRun):
+@verb(
+    toolset="operations",
+    scope="plan",
+    lists=("planner", "operator"),
+    effect="destroys",
+    says=lambda answer: f"State '{answer['state']}' of run '{answer['workflow_id']}' is {answer['state_status']}.",
+    codes=("unknown_run", "unknown_state", "run_over", "conflict", "output_invalid"),
+    next=(_WATCH,),
+    command=Command(
+        name="states resolve",
+        question=_ending,
+        example="""dcf states resolve order-42 CalculatePricing --output '{"total": "1.00"}' --reason "by phone\"""",
+    ),
+    page=PageAction(
+        title="Resolve the state",
+        effect="The state ends by hand, with an output or an error, or is given to other agents. Fill in one of these. "
+        "Its holder is told to stop.",
+        form=("epoch", "output", "skip", "error", "cause", "handled", "force", "assign", "reason"),
+    ),
+    method="resolve",
+)
+def resolve_state(
+    on: "Application",
+    workflow_id: RunId,
+    state: StatePath,
+    *,
+    output: Annotated[
+        JsonValue,
+        Argument(
+            means="The state succeeds with this: JSON, or JSON text ('null').",
+            spelling="It succeeds with this JSON: text, a file, or - for standard input.",
+            form="json",
+            bytes_setting="max_output_bytes",
+            tool="output_json",
+            label="It succeeds with this output (JSON)",
+        ),
+    ] = MISSING,
+    error: Annotated[
+        str | None,
+        Argument(
+            means="The state fails with this name.", min_length=1, max_length=200, label="It fails with this error name"
+        ),
+    ] = None,
+    cause: Annotated[
+        str | None,
+        Argument(means="With error: why, in a sentence.", max_length=2000, label="With an error: why, in a sentence"),
+    ] = None,
+    handled: Annotated[
+        bool,
+        Argument(
+            means="With error: apply the state's Retry and Catch; otherwise the failure is final.",
+            listed=False,
+            label="With an error: apply the state's Retry and Catch",
+        ),
+    ] = False,
+    force: Annotated[
+        bool,
+        Argument(
+            means="With an output: even if it does not match OutputSchema.",
+            listed=False,
+            label="With an output: even if it does not match the OutputSchema",
+        ),
+    ] = False,
+    skip: Annotated[
+        bool,
+        Argument(
+            means="The state succeeds with its own input as its output.",
+            label="It succeeds with its own input as its output",
+        ),
+    ] = False,
+    assign: Annotated[
+        Sequence[str],
+        Argument(
+            means='Agents that may take it from now on: ["agent-1"].',
+            spelling="Agent that may take it from now on; may be repeated.",
+            form="names",
+            tool="assign_json",
+            label='Agents that may take it from now on: ["agent-1"]',
+        ),
+    ] = (),
+    epoch: Annotated[
+        int | None,
+        Argument(
+            means="Only if the state's lease still has this epoch; else conflict.", listed=False, ge=10**15, le=2**53
+        ),
+    ] = None,
+    reason: Reason = None,
+    request_id: RequestId = None,
+) -> ResolvedState | Refusal:
     """End one open state by hand, or give it to other agents: use it where its agent cannot finish it.
 
-    One of output_json, error and skip ends it, as a holder's write would; assign_json may stand alone or beside.
-    A holder that is not wanted any more is told to stop, and its late result is refused. A Wait is ended early with
-    skip. In a Parallel or Map name the state by path, as in Each/17/Score; to assign all iterations, by its name.
+    One of `output`, `error` and `skip` ends it, as a holder's write would, and a Wait too; `assign` may stand alone or
+    beside. In a Parallel or Map name the state by path; to assign all iterations, by its name.
     """
-
-    state: StateName
-    output_json: Any = Field(default=None, description="The state succeeds with this: JSON, or JSON text ('null').")
-    error: str | None = Field(default=None, min_length=1, max_length=200, description="The state fails with this name.")
-    cause: str | None = Field(default=None, max_length=2000, description="With error: why, in a sentence.")
-    handled: bool = Field(
-        default=False, description="With error: apply the state's Retry and Catch; otherwise the failure is final."
-    )
-    force: bool = Field(default=False, description="With output_json: even if it does not match OutputSchema.")
-    skip: bool = Field(default=False, description="The state succeeds with its own input as its output.")
-    assign_json: JsonArray | None = Field(
-        default=None, description='Agents that may take it from now on: ["agent-1"] (or JSON text).'
-    )
-    epoch: int | None = Field(
-        default=None,
-        ge=10**15,
-        le=2**53,
-        description="Only if the state's lease still has this epoch; else conflict.",
-    )
-
-
-class StateResolved(RunOperated):
-    """How the state stands now, and which Tasks were entered."""
-
-    state: str | None = None
-    state_status: str | None = None
-    next_states: list[str] = Field(default_factory=list)
-    assigned: list[str] = Field(default_factory=list)
-    problems: list[dict[str, Any]] | None = None
-
-    only_when_set = ("problems",)
-
-
-@tool(
-    toolset="operations",
-    scope=Scope.PLAN,
-    profiles=("planner", "operator"),
-    arguments=ResolveState,
-    answer=StateResolved,
-    destructive=True,
-)
-def resolve_state(app: Application, args: ResolveState) -> StateResolved:
-    """Resolve the state."""
-    require_planner(app, args.workflow_id)
+    require_planner(on, workflow_id)
     wish = wish_of(
-        args.state,
-        output=MISSING
-        if args.output_json is None
-        else parse(args.output_json, name="output_json", max_bytes=app.settings.max_output_bytes),
-        error=args.error,
-        cause=args.cause,
-        skip=args.skip,
-        handled=args.handled,
-        epoch=args.epoch,
-        force=args.force,
-        agents=() if args.assign_json is None else read_names(args.assign_json, name="assign_json"),
+        state,
+        output=output,
+        error=error,
+        cause=cause,
+        skip=skip,
+        handled=handled,
+        epoch=epoch,
+        force=force,
+        agents=tuple(assign),
     )
-    answer = app.lifecycle.resolve(args.workflow_id, wish, reason=args.reason, request_id=args.request_id)
-    if isinstance(answer, Refusal):
-        return refused(StateResolved, answer, workflow_id=args.workflow_id, state=args.state)
-    told = dict(answer.answer)
-    return StateResolved(
-        status=f"State '{args.state}' of run '{args.workflow_id}' is {told['state_status']}.",
-        workflow_id=args.workflow_id,
-        repeated=answer.repeated,
-        **told,
-    )
+    done = on.lifecycle.resolve(workflow_id, wish, reason=reason, request_id=request_id)
+    if isinstance(done, Refusal):
+        return done
+    return ResolvedState(workflow_id=workflow_id, repeated=done.repeated, **_members({"state": state, **done.answer}))
 
 
-def _operated(answer: RunAnswer | Refusal, args: _OnRun, done: str) -> RunOperated:
-    if isinstance(answer, Refusal):
-        return refused(RunOperated, answer, workflow_id=args.workflow_id)
-    return RunOperated(
-        status=f"Run '{args.workflow_id}' is {done}.",
-        workflow_id=args.workflow_id,
-        repeated=answer.repeated,
-        **answer.answer,
-    )
+def _operated(workflow_id: str, done: RunAnswer | Refusal) -> OperatedRun | Refusal:
+    if isinstance(done, Refusal):
+        return done
+    return OperatedRun(workflow_id=workflow_id, repeated=done.repeated, **_members(done.answer))
+
+
+def _members(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a stored answer, with lists as the tuples that a record has."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in answer.items()}
+
+
+add_tools(__name__)

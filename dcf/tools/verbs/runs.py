@@ -1,97 +1,100 @@
-"""The tool that lists runs. What is on the list stands in `core/listing/runs.py`."""
+"""The verb that lists runs. What is on the list stands in `core/listing/runs.py`."""
 
 import time
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field
-
-from dcf.application.application import Application
-from dcf.core.access.model import Scope
 from dcf.core.documents.model import RunStatus
 from dcf.core.listing.runs import RunQuery, read_cursor
 from dcf.values.spans import check_time
-from dcf.verbs.answers.paging import Limit
 from dcf.verbs.callers import current_caller
-from dcf.verbs.registry import Answer, Arguments, ProjectId, tool
+from dcf.verbs.derived_tools import add_tools
+from dcf.verbs.description.verb import Answered, Argument, Command, verb
+from dcf.verbs.description.words import Cursor, Limit, ProjectId
+from dcf.verbs.records.runs import ListedRuns, RunStatusName
+
+if TYPE_CHECKING:
+    from dcf.application.application import Application
 
 
-class ListRuns(Arguments):
-    """Find runs, newest first: by status, workflow, version, agent, tag, parent, project, time, or the stuck ones.
-
-    Filters that are given must all be met. Begin with stuck=true to see what needs help. `counts` has all runs by
-    status. A page may be short, even empty, and go on: call again with next_cursor until it is null.
-    """
-
-    status: Literal["running", "succeeded", "failed", "cancelled", "partial"] | None = Field(
-        default=None, description="Only runs of this status."
-    )
-    workflow: str | None = Field(
-        default=None, min_length=1, max_length=400, description="Only runs of the workflow of this name."
-    )
-    version: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=100,
-        description="The version in the workflow document, or 8 or more characters of the definition's SHA-256.",
-    )
-    agent: str | None = Field(default=None, min_length=1, max_length=64, description="Assigned to a state of the run.")
-    tag: str | None = Field(default=None, min_length=1, max_length=100, description="Given to the run at its start.")
-    parent: str | None = Field(default=None, min_length=1, max_length=64, description="Only child runs of this run.")
-    project: ProjectId | None = Field(default=None, description="Only runs of this project.")
-    since: str | None = Field(
-        default=None, min_length=2, max_length=40, description="Created since: 2h, 30d, or 2026-11-22T09:00:00Z."
-    )
-    until: str | None = Field(default=None, min_length=2, max_length=40, description="Created before.")
-    stuck: bool = Field(
-        default=False, description="Only running runs in which somebody has to do something before they continue."
-    )
-    blocked: bool = Field(default=False, description="Only running runs that an open issue blocks.")
-    limit: Limit = 20
-    cursor: str | None = Field(
-        default=None, min_length=1, max_length=100, description="To go on: next_cursor of the answer before."
-    )
-
-
-class RunsListed(Answer):
-    """A page of runs. `counts` are near: an index may be ahead of a run by a moment. `matching` is null if unknown.
-
-    A key that is bound to a project gets no counts.
-    """
-
-    runs: list[dict[str, Any]] = Field(default_factory=list)
-    counts: dict[str, int] = Field(default_factory=dict)
-    matching: int | None = None
-    next_cursor: str | None = None
-
-
-@tool(
+@verb(
     toolset="operations",
-    scope=Scope.READ,
-    profiles=("planner", "operator"),
-    arguments=ListRuns,
-    answer=RunsListed,
-    read_only=True,
+    scope="read",
+    lists=("planner", "operator"),
+    effect="reads",
+    says=lambda answer: f"{len(answer['runs'])} runs.",
+    command=Command(name="ls", function="dcf.cli.reading.runs:list_runs"),
+    method="list",
+    pages="runs",
+    in_refusals={"runs": [], "counts": {}},
+    about_others=True,
 )
-def list_runs(app: Application, args: ListRuns) -> RunsListed:
-    """List runs."""
+def list_runs(
+    on: "Application",
+    *,
+    status: Annotated[RunStatusName | None, Argument(means="Only runs of this status.")] = None,
+    workflow: Annotated[
+        str | None, Argument(means="Only runs of the workflow of this name.", min_length=1, max_length=400)
+    ] = None,
+    version: Annotated[
+        str | None,
+        Argument(
+            means="The version in the workflow document, or 8 or more characters of the definition's SHA-256.",
+            listed=False,
+            min_length=1,
+            max_length=100,
+        ),
+    ] = None,
+    agent: Annotated[
+        str | None,
+        Argument(means="Assigned to a state of the run.", min_length=1, max_length=64, tool="agent_id", was="agent"),
+    ] = None,
+    tag: Annotated[str | None, Argument(means="Given to the run at its start.", min_length=1, max_length=100)] = None,
+    parent: Annotated[
+        str | None, Argument(means="Only child runs of this run.", listed=False, min_length=1, max_length=64)
+    ] = None,
+    project: Annotated[ProjectId | None, Argument(means="Only runs of this project.")] = None,
+    since: Annotated[
+        str | None,
+        Argument(means="Created since: 2h, 30d, or 2026-11-22T09:00:00Z.", min_length=2, max_length=40, form="moment"),
+    ] = None,
+    until: Annotated[
+        str | None, Argument(means="Created before.", listed=False, min_length=2, max_length=40, form="moment")
+    ] = None,
+    stuck: Annotated[bool, Argument(means="Only those that stand until somebody does something.")] = False,
+    blocked: Annotated[bool, Argument(means="Only running runs that an open issue blocks.", listed=False)] = False,
+    limit: Annotated[Limit, Argument(means="Items of one page; fewer come if they are large.", plain=True)] = 20,
+    cursor: Annotated[
+        Cursor, Argument(means="To go on: next_cursor of the answer before.", plain=True, min_length=1, max_length=100)
+    ] = None,
+) -> Answered[ListedRuns]:
+    """Find runs, newest first, that meet all filters; begin with stuck=true to see what needs help.
+
+    `counts` has all runs by status. A page may be short, even empty, and go on: call again with next_cursor until it
+    is null.
+    """
     now = time.time_ns() // 1000
-    page = app.run_list.list_runs(
+    page = on.run_list.list_runs(
         RunQuery(
-            limit=args.limit,
-            status=None if args.status is None else RunStatus(args.status),
-            workflow=args.workflow,
-            version=args.version,
-            agent=args.agent,
-            tag=args.tag,
-            parent=args.parent,
-            project=args.project,
-            since=check_time("since", args.since, now),
-            until=check_time("until", args.until, now),
-            stuck=args.stuck,
-            blocked=args.blocked,
-            cursor=read_cursor(args.cursor),
+            limit=limit,
+            status=None if status is None else RunStatus(status),
+            workflow=workflow,
+            version=version,
+            agent=agent,
+            tag=tag,
+            parent=parent,
+            project=project,
+            since=check_time("since", since, now),
+            until=check_time("until", until, now),
+            stuck=stuck,
+            blocked=blocked,
+            cursor=read_cursor(cursor),
         )
     )
-    of = "" if page.matching is None else f" of {max(page.matching, len(page.rows))}"
-    told = page.as_json() | ({} if current_caller().project is None else {"counts": {}})  # they are of all projects
-    return RunsListed(status=f"{len(page.rows)}{of} runs.", **told)
+    of_how_many = "" if page.matching is None else f" of {max(page.matching, len(page.rows))}"
+    members = page.as_json()
+    if current_caller().project is not None:
+        members["counts"] = {}  # they are of all projects
+    return Answered(ListedRuns, members, f"{len(page.rows)}{of_how_many} runs.")
+
+
+add_tools(__name__)

@@ -1,105 +1,96 @@
-"""The tool by which a planner validates a workflow before anything is created."""
+"""The verb by which a planner validates a workflow before anything is created."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-from pydantic import Field
-
-from dcf.application.application import Application
-from dcf.core.access.model import Scope
 from dcf.data import find_directory
+from dcf.tools.verbs.arguments import Assigned, Workflow
 from dcf.values.json_text import Json, parse
+from dcf.values.refusal import Refusal
 from dcf.verbs.answers import planner_steps
-from dcf.verbs.answers.beginnings import AGENTS_MAP, WORKFLOW, WORKFLOW_FORMS
-from dcf.verbs.registry import ONLY_CONFIGURED, Answer, Arguments, JsonObject, refuse_other, tool
-from dcf.verbs.unlisted import UNLISTED
+from dcf.verbs.derived_tools import add_tools
+from dcf.verbs.description.verb import Answered, Argument, RefusedWith, verb
+from dcf.verbs.records.validation import ValidatedWorkflow
+from dcf.verbs.registry import ONLY_CONFIGURED, refuse_other
 from dcf.workflows.validation import Validation
 from dcf.workflows.validation.given import validate_given
 from dcf.workflows.validation.schema import SCHEMA_NAME, configured_schema
 from dcf.workflows.validation.schema_files import read_schema
 from dcf.workflows.validation.verdict import EXIT_CODES
 
+if TYPE_CHECKING:
+    from dcf.application.application import Application
+
 _SHOWN: Final = 50
 
-
-class ValidateWorkflow(Arguments):
-    """Validate a Letta-ASL workflow before you start it: repeat until exit_code is 0.
-
-    Checks its form, loads what it imports, looks up every agent and skill that its Tasks name, and checks every rule
-    of the language; `problems` lists all that is wrong, each with a JSON Pointer and what to do.
-    """
-
-    workflow_json: JsonObject = Field(description=WORKFLOW_FORMS, examples=[WORKFLOW])
-    agents_map_json: JsonObject | None = Field(default=None, description=AGENTS_MAP)
-    schema_path: str | None = Field(
-        default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"), json_schema_extra=UNLISTED
-    )
-    imports_base_dir: str | None = Field(
-        default=None,
-        max_length=1000,
-        description=ONLY_CONFIGURED.format("directory for af_imports"),
-        json_schema_extra=UNLISTED,
-    )
-    skills_base_dir: str | None = Field(
-        default=None,
-        max_length=1000,
-        description=ONLY_CONFIGURED.format("directory for skill_imports"),
-        json_schema_extra=UNLISTED,
-    )
+Configured = Annotated[str | None, Argument(means="", max_length=1000, listed=False)]
+"""A path that the server knows, and no caller chooses."""
 
 
-class WorkflowValidated(Answer):
-    """The verdict, the seed's pattern A: exit_code is 0 valid, 1 schema, 2 imports or references, 3 graph, 4 other.
-
-    `defaulted`: what the workflow leaves open, and what a run would take instead.
-    """
-
-    ok: bool = False
-    exit_code: int = EXIT_CODES["input"]
-    schema_errors: list[str] = Field(default_factory=list)
-    resolution: dict[str, Any] = Field(default_factory=dict)
-    graph: dict[str, Any] = Field(default_factory=dict)
-    warnings: list[str] = Field(default_factory=list)
-    defaulted: list[str] = Field(default_factory=list)
-    problems: list[dict[str, str]] = Field(default_factory=list)
-
-
-@tool(
+@verb(
     toolset="planning",
-    scope=Scope.READ,
-    profiles=("planner", "operator"),
-    arguments=ValidateWorkflow,
-    answer=WorkflowValidated,
-    read_only=True,
+    scope="read",
+    lists=("planner", "operator"),
+    effect="reads",
+    says=lambda _: "The workflow is valid.",
+    codes=("invalid_definition",),
+    method="validate",
+    steps="dcf.client.steps.validation:validate",
     of_no_run=True,
+    in_refusals={
+        "ok": False,
+        "exit_code": EXIT_CODES["input"],
+        "schema_errors": [],
+        "resolution": {},
+        "graph": {},
+        "warnings": [],
+        "defaulted": [],
+        "problems": [],
+    },
+    command_by_hand="validate",
 )
-def validate_workflow(app: Application, args: ValidateWorkflow) -> WorkflowValidated:
-    """Validate a workflow document."""
-    settings = app.settings
-    refuse_other("imports_base_dir", args.imports_base_dir, settings.workflows_dir)
-    refuse_other("skills_base_dir", args.skills_base_dir, settings.manifests_dir)
+def validate_workflow(
+    on: "Application",
+    workflow: Workflow,
+    *,
+    agents: Assigned = None,
+    schema_path: Annotated[Configured, Argument(means=ONLY_CONFIGURED.format("schema"))] = None,
+    imports_base_dir: Annotated[Configured, Argument(means=ONLY_CONFIGURED.format("directory for af_imports"))] = None,
+    skills_base_dir: Annotated[
+        Configured, Argument(means=ONLY_CONFIGURED.format("directory for skill_imports"))
+    ] = None,
+) -> Answered[ValidatedWorkflow] | RefusedWith:
+    """Validate a workflow, with all that it names, before you start it: repeat until exit_code is 0.
+
+    `problems` lists all that is wrong, each with a JSON Pointer and what to do.
+    """
+    settings = on.settings
+    refuse_other("imports_base_dir", imports_base_dir, settings.workflows_dir)
+    refuse_other("skills_base_dir", skills_base_dir, settings.manifests_dir)
     schema = configured_schema(settings.workflow_schema, settings.schemas_dir, SCHEMA_NAME)
-    refuse_other("schema_path", args.schema_path, schema or Path("schemas") / SCHEMA_NAME)
-    agents = None if args.agents_map_json is None else parse(args.agents_map_json, name="agents_map_json")
+    refuse_other("schema_path", schema_path, schema or Path("schemas") / SCHEMA_NAME)
+    assigned = None if agents is None else parse(agents, name="agents_map_json")
     verdict = validate_given(
-        args.workflow_json,
-        assigned=agents,
+        workflow,
+        assigned=assigned,
         imports_base_dir=settings.workflows_dir,
         skills_base_dir=find_directory(settings.manifests_dir),
         agents_dir=find_directory(settings.agents_dir),
         schema=None if schema is None else read_schema(schema),
     )
-    return _answer(verdict, agents or {})
+    return _answer(verdict, assigned or {})
 
 
-def _answer(verdict: Validation, agents: Mapping[str, Json]) -> WorkflowValidated:
-    found = verdict.as_json() | {"problems": [one.as_json() for one in verdict.problems[:_SHOWN]]}
+def _answer(verdict: Validation, agents: Mapping[str, Json]) -> Answered[ValidatedWorkflow] | RefusedWith:
+    members = verdict.as_json() | {"problems": [problem.as_json() for problem in verdict.problems[:_SHOWN]]}
     if verdict.ok:
         steps = planner_steps.after_validation(verdict.open_tasks, agents, has_templates=verdict.has_templates)
-        return WorkflowValidated(status="The workflow is valid.", next=[one.as_json() for one in steps], **found)
+        return Answered(ValidatedWorkflow, {**members, "next": [step.as_json() for step in steps]})
     first, code = verdict.problems[0], "invalid_argument" if verdict.stage == "input" else "invalid_definition"
     more = f" There are {len(verdict.problems) - 1} more in problems." if len(verdict.problems) > 1 else ""
-    error = f"{code}: {first.message}{more}"
-    steps = [planner_steps.describe_language()]
-    return WorkflowValidated(error=error, code=code, hint=first.hint, next=[one.as_json() for one in steps], **found)
+    refusal = Refusal(code=code, message=f"{first.message}{more}", hint=first.hint)
+    return RefusedWith(refusal, {**members, "next": [planner_steps.describe_language().as_json()]})
+
+
+add_tools(__name__)

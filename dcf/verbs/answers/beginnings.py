@@ -1,7 +1,7 @@
 """What the answers about a new run have in common: what was defaulted, who is missing, and the calls that come next."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dcf.asl.machine import Task, every_state
 from dcf.core.definitions.forms import defaults_of
@@ -14,18 +14,24 @@ from dcf.values.open_tasks import agents_map_for, open_tasks_warning
 from dcf.verbs.answers import planner_steps
 from dcf.workforce.steps import Step
 
+if TYPE_CHECKING:
+    from dcf.application.application import Application
+
 WORKFLOW: Final[Json] = {"StartAt": "Greet", "States": {"Greet": {"Type": "Task", "End": True}}}
 """The smallest workflow, as an example of an argument."""
 
 WORKFLOW_FORMS: Final = (
-    "The workflow: a document with 'asl', a bare machine {StartAt, States}, or {steps}. "
-    "describe_workflow_language has examples."
+    "The workflow, as `describe_workflow_language` has examples: a document with 'asl', a machine {StartAt, States}, "
+    "or {steps}."
 )
-AGENTS_MAP: Final = (
-    'Who does what: {"Task": "agent-id"}, or a list of ids for a pool; "*" is every other Task. A Task inside a Map or '
-    "Parallel goes by its own name."
-)
+AGENTS_MAP: Final = 'Who does what: {"Task": "agent-id"}, or ids for a pool; "*" is every other Task.'
 
+
+TO_ASSIGN: Final = "Assign it"
+"""Begins what the warning about Tasks without an agent says that is to be done."""
+
+_NAMED: Final = 10
+"""Agents that a warning names."""
 
 _REFERENCES: Final = frozenset({"agent_ref", "agent_template_ref"})
 
@@ -35,12 +41,31 @@ def open_tasks(definition: Definition, meta: Mapping[str, Json]) -> list[str]:
     return [name for name in definition.skills if not meta["agents"].get(name)]
 
 
-def warnings_of(definition: Definition, meta: Mapping[str, Json]) -> list[str]:
-    """Return the warning about Tasks that nobody is assigned to, if there are any."""
+def unknown_agents(on: "Application", agents: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Return those of the assigned agents that dcf knows nothing of. Ask before the run begins: it fills inboxes."""
+    unseen = on.activity.unseen(sorted({agent_id for pool in agents.values() for agent_id in pool}))
+    unmet = on.platforms.without_trace(unseen)
+    bound = {key.agent_id for key in on.keys.all()[0]} if unmet else set()
+    return [agent_id for agent_id in unmet if agent_id not in bound]
+
+
+def _unknown_warning(unknown: Sequence[str]) -> list[str]:
+    """Return the warning about assigned agents that dcf knows nothing of, if there are any."""
+    if not unknown:
+        return []
+    named = ", ".join(f"'{escaped(agent_id)}'" for agent_id in unknown[:_NAMED])
+    more = f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else ""
+    who = f"dcf does not know these agents: {named}{more}."
+    why = "None of them was registered, has an inbox or a key of its own, or called dcf in the last days."
+    return [f"{who} {why} Check the spelling; an agent that comes later gets its work then."]
+
+
+def warnings_of(definition: Definition, meta: Mapping[str, Json], unknown: Sequence[str]) -> list[str]:
+    """Return the warnings about Tasks that nobody is assigned to, and about assigned agents that are `unknown`."""
     missing = open_tasks(definition, meta)
-    remedy = f"Assign it as `next` says; for another run pass agents_map_json={dump(agents_map_for(missing))}."
+    remedy = f"{TO_ASSIGN} as `next` says; for another run pass `agents_map_json={dump(agents_map_for(missing))}`."
     warning = open_tasks_warning(missing, remedy)
-    return [] if warning is None else [warning]
+    return [*([] if warning is None else [warning]), *_unknown_warning(unknown)]
 
 
 def defaulted(

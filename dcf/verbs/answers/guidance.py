@@ -13,16 +13,21 @@ from dcf.core.access.model import Caller, Scope
 from dcf.core.documents.model import RunStatus
 from dcf.core.listing.runs import RunQuery
 from dcf.errors import DcfError, UnknownRun, UnknownState
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, dump
 from dcf.verbs.answers.next_calls import Call, calls_after_refusal, wait_again
 from dcf.verbs.answers.suggestions import call_again, closest
 from dcf.verbs.argument_checks import AlmostRight
+from dcf.verbs.description.table import TABLE
 from dcf.verbs.listed_tools import AUTO, listed_for
-from dcf.verbs.registry import TOOLS, Answer, Arguments, ToolSpec, printable
+from dcf.verbs.merged.naming import offered
+from dcf.verbs.registry import Answer, Arguments, ToolSpec, printable
 from dcf.verbs.unlisted import is_listed
+from dcf.verbs.wording.steps import marked
+from dcf.workforce.question_steps import to_answer, to_judge
 from dcf.workforce.steps import Step, to_complete
 
 _NEWEST_RUNS: Final = 100
+_LONG_PAGE: Final = 8_000
 
 After: TypeAlias = Callable[[Arguments, Any, str | None], list[Call]]
 """Returns the calls that follow a call that was carried out; the last argument is the calling agent."""
@@ -31,7 +36,7 @@ After: TypeAlias = Callable[[Arguments, Any, str | None], list[Call]]
 def guided(spec: ToolSpec, checked: Arguments, caller: Caller, answer: Answer) -> Answer:
     """Return the answer with the calls that come next, if there are any that the caller may make."""
     if answer.next is not None:
-        legal = [call for call in answer.next if _may_call(call, caller)]
+        legal = [marked(call) for call in answer.next if _may_call(call, caller)]
         return answer if legal == answer.next else answer.model_copy(update={"next": legal or None})
     agent_id = _agent_of(spec, checked, caller)
     if answer.code == "ok":
@@ -65,12 +70,15 @@ def guide_failure(
 
 def _allowed(calls: list[Call], caller: Caller) -> list[Call]:
     """Return the calls that the caller may make of tools that it is shown."""
+    allowed = [marked(call) for call in calls if _may_call(call, caller)]
+    if caller.local:
+        return allowed
     shown = listed_for(caller, AUTO)
-    return [call for call in calls if _may_call(call, caller) and (shown is None or call["tool"] in shown)]
+    return [call for call in allowed if offered(call["tool"], call["arguments"])[0] in shown]
 
 
 def _may_call(call: Call, caller: Caller) -> bool:
-    return call["tool"] in TOOLS and TOOLS[call["tool"]].scope in caller.scopes
+    return call["tool"] in TABLE and Scope(TABLE[call["tool"]].scope) in caller.scopes
 
 
 def _agent_of(spec: ToolSpec, checked: Arguments, caller: Caller) -> str | None:
@@ -129,7 +137,7 @@ _MINE: Final = "get_my_assignment"
 _WHY_MINE: Final = "It names your states."
 _LANGUAGE: Final = "describe_workflow_language"
 _MENDED_BY: Final[Mapping[str, tuple[str, str]]] = {
-    "run_over": (_READ, "It shows how the run ended; rerun repeats it as a new one."),
+    "run_over": (_READ, "It shows how the run ended; `rerun` repeats it as a new one."),
     "run_live": ("cancel_run", "Only a run that is over is deleted."),
     "on_hold": ("hold_run", "An operator releases the hold, if the run may go."),
     "cannot_retry": ("rerun", "It repeats the run as a new one."),
@@ -165,6 +173,12 @@ def _begun(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
     return _of_run("notify_next_worker_agent", "This starts the run: nothing moves before.")(_, answer, agent_id)
 
 
+def _manned(checked: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
+    """Return what follows when a run has its agents: it may have been started before."""
+    look = _of_run(_READ, "It shows how the run goes on.", summary=True)
+    return [*_begun(checked, answer, agent_id), *look(checked, answer, agent_id)]
+
+
 def _kept(checked: Any, _: Any, agent_id: str | None) -> list[Call]:
     """Return what follows a renewal: the result, when the work is done."""
     held: Call = {"workflow_id": checked.workflow_id, "state": checked.state, "lease_token": checked.lease_token}
@@ -197,12 +211,43 @@ def _valid(_: Arguments, answer: Any, __: str | None) -> list[Call]:
     return [Step(tool="start_run", arguments=arguments, why="Creates the run and starts it.").as_json()]
 
 
+def _closed(checked: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
+    if agent_id is not None:
+        return _waiting(checked, answer, agent_id)
+    return _of_run(_READ, "Its documents stay readable.", summary=True)(checked, answer, None)
+
+
+def _to_be_judged(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
+    """Return the verdict on what has waited longest, unless the page is long: the verdict repeats the criteria."""
+    if not answer.gates or agent_id is None or len(dump(answer.gates)) > _LONG_PAGE:
+        return []
+    row = answer.gates[0]
+    event = {**row, "gate": row["name"], "target_state": row["state"], "from": row["author"]}
+    return [to_judge(event, agent_id)[-1].as_json()]
+
+
+def _to_be_answered(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
+    """Return the answer to what has waited longest."""
+    if not answer.tasks or agent_id is None:
+        return []
+    row = answer.tasks[0]
+    if "question_id" in row:
+        event = {**row, "from": row["asked_by"], "waits_until": row.get("deadline")}
+        return [step.as_json() for step in to_answer(event, agent_id)]
+    if "gate" in row:
+        return []
+    names = [choice if isinstance(choice, str) else choice["name"] for choice in row.get("choices", ())]
+    asked: Call = {name: row[name] for name in ("workflow_id", "state", "epoch")}
+    asked |= {"choice": f"<one of: {', '.join(names)}>", "agent_id": agent_id}
+    return [Step(tool="answer_human_task", arguments=asked, why="This answers what has waited longest.").as_json()]
+
+
 AFTER: Final[Mapping[str, After]] = {
     "validate_workflow": _valid,
     "complete_states": _completed,
     _READ: _looked_at,
     "create_workflow_control_plane": _begun,
-    "create_worker_agents": _begun,
+    "create_worker_agents": _manned,
     "notify_next_worker_agent": _watched,
     "notify_if_ready": _watched,
     "renew_state_lease": _kept,
@@ -214,10 +259,13 @@ AFTER: Final[Mapping[str, After]] = {
     "resolve_state": _watched,
     "pause_run": _of_run("resume_run", "Lets the run go on."),
     "cancel_run": _of_run("finalize_workflow", "Writes the audit record and deletes the agents made for the run."),
-    "finalize_workflow": _of_run(_READ, "Its documents stay readable.", summary=True),
+    "finalize_workflow": _closed,
     "hold_run": _of_run("hold_run", "Releases it.", hold=False),
     "send_signal": _of_run(_READ, "It shows how the run goes on.", summary=True),
     "answer_question": _watched,
     "answer_human_task": _of_run(_READ, "It shows how the run goes on.", summary=True),
+    "list_human_tasks": _to_be_answered,
+    "list_gates": _to_be_judged,
+    "decide_gate": _waiting,
 }
 """By tool: what comes after a call that was carried out. Other tools say it themselves, or have nothing to follow."""

@@ -10,7 +10,8 @@ from typing import Final
 from dcf.errors import DcfError, Forbidden, InvalidArgument, InvalidDefinition, NotFound
 from dcf.values.json_text import Json
 from dcf.verbs.answers.suggestions import closest
-from dcf.verbs.registry import TOOLS, ToolSpec
+from dcf.verbs.description.table import TABLE
+from dcf.verbs.registry import ToolSpec
 
 _NAME: Final = re.compile(r"[a-z][a-z_]+")
 _THE_CALLERS: Final = (InvalidArgument, Forbidden, NotFound)
@@ -41,7 +42,7 @@ def with_a_call(spec: ToolSpec, error: DcfError) -> str:
 def names_a_call(spec: ToolSpec, hint: str) -> bool:
     """Return True if a hint names a tool, or an argument of this one."""
     names = set(_NAME.findall(hint))
-    return not names.isdisjoint(TOOLS) or not names.isdisjoint(spec.arguments.model_fields)
+    return not names.isdisjoint(TABLE) or not names.isdisjoint(spec.arguments.model_fields)
 
 
 def unknown_tool(name: str, offered: Mapping[str, str]) -> dict[str, Json]:

@@ -45,7 +45,7 @@ def calls_after_refusal(code: str, named: Named, agent_id: str | None) -> list[C
         why = "A finished result may still be delivered with this token, as long as nobody took the state."
         return [to_complete(held, agent_id, why).as_json(), _to_lease(where, agent_id, "Or take it again, to go on.")]
     if code in _TO_BE_LEASED and where["state"] is not None:
-        return [_to_lease(where, agent_id, "Its answer brings the lease_token and the input.")]
+        return [_to_lease(where, agent_id, "Its answer brings the `lease_token` and the input.")]
     if code in TOO_LATE:
         return [to_tell(where, agent_id).as_json()]
     if code in _TO_BE_WAITED_FOR and agent_id is not None:

@@ -5,24 +5,12 @@ stores nothing.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Final
-
-from pydantic import Field
+from typing import Final
 
 from dcf.values.json_text import Json, byte_length
-from dcf.verbs.registry import STATE_PATTERN
 
 _OVERHEAD: Final = 2048
 """Bytes reserved for the parts of an answer besides its items."""
-
-Cursor = Annotated[
-    str | None,
-    Field(pattern=STATE_PATTERN, max_length=600, description="To go on: next_cursor of the answer before."),
-]
-Place = Annotated[str | None, Field(pattern=r"^[0-9]{1,6}$", description="To go on: next_cursor of the answer before.")]
-"""A cursor that is the number of items before it."""
-
-Limit = Annotated[int, Field(ge=1, le=1000, description="Items of one page; fewer come if they are large.")]
 
 
 def fitting(items: Sequence[Json], max_bytes: int) -> int:

@@ -26,19 +26,13 @@ def describe_language() -> Step:
 
 
 def after_validation(open_tasks: Collection[str], assigned: Mapping[str, Json], *, has_templates: bool) -> list[Step]:
-    """Return the calls that run a valid workflow. Tasks that name templates need agents made from them first."""
+    """Return the calls that run a valid workflow. Tasks that name templates get agents that are made from them."""
     given: dict[str, Json] = {"workflow_json": _SAME}
     agents = {**assigned, **agents_map_for(open_tasks)}
     given |= {"agents_map_json": agents} if agents else {}
     given["input_json"] = _INPUT
-    if not has_templates:
-        return [Step(tool="start_run", arguments=given, why="It creates the run and tells the first agents.")]
-    made = {"workflow_id": "<workflow_id of the answer>"}
-    return [
-        Step(tool="create_workflow_control_plane", arguments=given, why="It creates the run; nothing starts yet."),
-        Step(tool="create_worker_agents", arguments=made, why="It makes and assigns the agents that Tasks ask for."),
-        start(str(made["workflow_id"])),
-    ]
+    begin = Step(tool="start_run", arguments=given, why="It creates the run and tells the first agents.")
+    return [begin, make_agents("<workflow_id of the answer>")] if has_templates else [begin]
 
 
 def start(workflow_id: str) -> Step:

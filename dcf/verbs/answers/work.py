@@ -5,9 +5,8 @@ skills, instructions and the like costs no more than showing its lease.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from dcf.application.application import Application
 from dcf.core.access.provenance import mark_of_input
 from dcf.core.definitions.briefs import brief_of
 from dcf.core.definitions.model import Definition
@@ -19,19 +18,22 @@ from dcf.telemetry import tracing
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, dump
 from dcf.values.records import replace
-from dcf.workforce.assignment import SkillAtHand
 from dcf.workforce.steps import Step, load_skills, read_input, to_complete
+
+if TYPE_CHECKING:
+    from dcf.application.application import Application
+    from dcf.workforce.assignment import SkillAtHand
 
 LONGEST_INPUT: Final = 20_000
 """Longest input in an answer to a model, in characters of JSON. Letta cuts what a tool returns after 50,000."""
 
 _LEFT_OUT: Final = (
-    "It has {size} characters. acquire_state_lease with this state and lease_token answers with all of it; in parts: "
-    'json_read(redis_key="{key}", cursor=0), then next_cursor.'
+    "It has {size} characters. `acquire_state_lease` with this `state` and `lease_token` answers with all of it; in "
+    'parts: `json_read(redis_key="{key}", cursor=0)`, then `next_cursor`.'
 )
 
 
-def work_shown(app: Application, workflow_id: str, leased: Leased, *, whole_input: bool = False) -> dict[str, Json]:
+def work_shown(app: "Application", workflow_id: str, leased: Leased, *, whole_input: bool = False) -> dict[str, Json]:
     """Return the work of a lease that was granted; a long input is left out, unless it is wanted whole."""
     state, doc, lease = leased.state, leased.doc, leased.doc.lease
     found: dict[str, Json] = {"workflow_id": workflow_id, "state": state, "lease_token": lease.token}
@@ -74,14 +76,14 @@ def _times(doc: StateDoc) -> dict[str, Json]:
     return times
 
 
-def _warned(app: Application, workflow_id: str, leased: Leased, definition: Definition) -> dict[str, Json]:
+def _warned(app: "Application", workflow_id: str, leased: Leased, definition: Definition) -> dict[str, Json]:
     """Return who works in the same files, if anybody does; a state without areas costs nothing."""
     warnings = app.work.areas.warn(workflow_id, leased) if leased.doc.extra or definition.areas else []
     return {"warnings": list[Json](warnings)} if warnings else {}
 
 
 def claimed_work(
-    app: Application, workflow_id: str, agent_id: str | None, answer: Updated, *, whole_input: bool
+    app: "Application", workflow_id: str, agent_id: str | None, answer: Updated, *, whole_input: bool
 ) -> list[dict[str, Json]]:
     """Return the work that came with a completion; for a repeated answer the states are read again."""
     claims = _read_again(app, workflow_id, answer.claims) if answer.repeated and answer.claims else answer.claims
@@ -101,7 +103,7 @@ def steps_of(work: Mapping[str, Json], agent_id: str | None) -> list[dict[str, J
     return [step.as_json() for step in (*steps, to_complete(work, agent_id))]
 
 
-def _read_again(app: Application, workflow_id: str, claims: Sequence[Leased]) -> Sequence[Leased]:
+def _read_again(app: "Application", workflow_id: str, claims: Sequence[Leased]) -> Sequence[Leased]:
     """Return the leases that are still held, with the documents of their states and the inputs."""
     found = app.control_plane.read(workflow_id, with_scopes(one.state for one in claims), whole_meta=False)
     assert found.meta is not None, "read() raises for a run that does not exist"
@@ -119,14 +121,14 @@ def _read_again(app: Application, workflow_id: str, claims: Sequence[Leased]) ->
     ]
 
 
-def _skills(app: Application, definition: Definition, state: str, agent_id: str | None) -> list[Json]:
+def _skills(app: "Application", definition: Definition, state: str, agent_id: str | None) -> list[Json]:
     """Return the skills of a state: to be loaded where the platform has blocks, elsewhere with their texts."""
     is_loading = agent_id is not None and app.platforms.equips(agent_id)
     found = app.desk.skills_of(definition, state, agent_id if is_loading else None)
     return [_skill(app, one, is_loading=is_loading) for one in found]
 
 
-def _skill(app: Application, one: SkillAtHand, *, is_loading: bool) -> dict[str, Json]:
+def _skill(app: "Application", one: "SkillAtHand", *, is_loading: bool) -> dict[str, Json]:
     manifest = one.manifest
     if manifest is None:
         return {"manifestId": one.reference, "problem": one.problem}

@@ -45,11 +45,17 @@ def inbox_page(visit: Visit, parameters: Mapping[str, str]) -> str:
         here=f"/ui/inbox{query(**again, cursor=cursor)}",
         person=person or "",
         group=group or "",
-        items=[(item, f"/ui/inbox{query(run=item.run, state=item.state)}") for item in items],
+        items=[(item, _place_of(item)) for item in items],
         further=None if further is None else f"/ui/inbox{query(**again, cursor=further)}",
         first=None if cursor is None else f"/ui/inbox{query(**again)}",
         is_filtered=bool(run or group or parameters.get("person")),
     )
+
+
+def _place_of(item: InboxItem) -> str:
+    """Return the page that answers an item: of an issue that of its run, which has the form to resolve it."""
+    is_issue = item.kind == "issue"
+    return f"/ui/runs/{item.run}" if is_issue else f"/ui/inbox{query(run=item.run, state=item.state)}"
 
 
 def check_answer(visit: Visit, filled: Filled) -> str:

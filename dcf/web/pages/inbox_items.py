@@ -6,9 +6,9 @@ Pure: it says what is shown of each, which form answers it, and what a form that
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dcf.features.diagnosis.model import command
 from dcf.values.json_text import Json
 from dcf.values.records import record
+from dcf.verbs.wording.languages import command_line
 from dcf.web.durations import age, between, span
 from dcf.web.form_fields import Filled, FormField, form_of, read_form
 
@@ -71,7 +71,7 @@ def of_task(row: Mapping[str, Json], now: str) -> InboxItem:
     named = [one if isinstance(one, dict) else {"name": one} for one in row.get("choices", ())]
     shared: dict[str, Any] = {
         "run": row["workflow_id"],
-        "state": row["state"],
+        "state": row.get("state") or "",
         "title": row["title"],
         "choices": tuple(one["name"] for one in named),
         "commented": frozenset(one["name"] for one in named if one.get("comment") == "required"),
@@ -79,17 +79,21 @@ def of_task(row: Mapping[str, Json], now: str) -> InboxItem:
         "instructions": row.get("instructions", ""),
         "documents": {"details": row["details"]} if "details" in row else {},
     }
-    run, state = str(row["workflow_id"]), str(row["state"])
+    run, state = str(row["workflow_id"]), str(row.get("state"))
+    if "issue" in row:
+        known: dict[str, Json] = {"workflow_id": run, "issue": str(row["issue"])}
+        line = command_line("resolve_issue", **known, how="<what was done>")
+        return InboxItem(kind="issue", tool="resolve_issue", known=known, chosen="how", command=line, **shared)
     if "question_id" in row:
         question = str(row["question_id"])
-        known: dict[str, Json] = {"workflow_id": run, "question_id": question}
-        line = command("reply", run, question, "ANSWER")
+        known = {"workflow_id": run, "question_id": question}
+        line = command_line("answer_question", **known, answer="<answer>")
         return InboxItem(kind="question", tool="answer_question", known=known, chosen="answer", command=line, **shared)
     if "gate" in row:
         return _gate(row, shared)
     known = {"workflow_id": run, "state": state, "epoch": row["epoch"]}
-    words = ("approve", run, state) if "approve" in shared["choices"] else ("answer", run, state, "CHOICE")
-    line = command(*words, "--as", "NAME", "--epoch", str(row["epoch"]))
+    choice = "approve" if "approve" in shared["choices"] else "<choice>"
+    line = command_line("answer_human_task", **known, choice=choice, agent_id="<name>")
     schema = row.get("schema")
     return InboxItem(
         kind="task", tool="answer_human_task", known=known, chosen="choice", schema=schema, command=line, **shared
@@ -120,7 +124,7 @@ def _gate(row: Mapping[str, Json], shared: dict[str, Any]) -> InboxItem:
         tool="decide_gate",
         known=known,
         chosen="verdict",
-        command=command("decide", run, state, gate, "pass", "--content-sha256", str(row["content_sha256"])),
+        command=command_line("decide_gate", **known, verdict="pass"),
         form_name=CRITERIA,
         **shared,
     )

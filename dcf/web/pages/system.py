@@ -16,7 +16,7 @@ from dcf.core.access.quotas import BOUNDS, with_own
 from dcf.errors import InvalidArgument
 from dcf.features.health.routes import PATH as METRICS
 from dcf.store.access.audit_trail import AuditFilter
-from dcf.store.forms.form import FORM_TITLES
+from dcf.store.forms.form import FORM_WORDS
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.web.durations import age
@@ -27,7 +27,7 @@ from dcf.web.visit import ToolRefused, Visit
 TABS: Final = ("health", "settings", "quotas", "audit")
 _ENTRIES: Final = 50
 _FURTHEST: Final = 5_000
-"""Most entries of the audit trail that are passed over; `dcf audit --export` has all."""
+"""Most entries of the audit trail that are passed over; `dcf store audit --export` has all."""
 _KEYS: Final = 50
 _BECOME: Final = "Start the server with DCF_ALLOW_OPERATOR=true; `dcf doctor` tells the health on a terminal."
 _LEVELS: Final = ("failing", "warning", "ok")
@@ -84,7 +84,8 @@ def _facts(application: Application, found: Mapping[str, Json]) -> list[tuple[st
         ("dcf", found.get("dcf")),
         (found.get("server_name", "Redis"), found.get("redis_version")),
         ("modules", ", ".join(application.server.modules)),
-        ("documents", FORM_TITLES[application.server.documents]),
+        ("documents", FORM_WORDS[application.server.documents]),
+        ("key layout", str(application.server.layout)),
         ("memory", memory and _memory(memory)),
         ("append-only log", durability and (_told(durability["appendfsync"]) if durability["appendonly"] else "off")),
         ("snapshots", durability and (_told(durability["save"]) or "off")),

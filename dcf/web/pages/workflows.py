@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from dcf.core.definitions.model import read_given
 from dcf.errors import DcfError, InvalidArgument
-from dcf.features.catalogue.verbs import KindName
+from dcf.features.catalogue.records import DefinitionKindName
 from dcf.values.json_text import Json, dump, parse_workflow
 from dcf.web.action_table import ACTIONS
 from dcf.web.form_fields import Filled, form_of, read_form
@@ -22,7 +22,7 @@ from dcf.workflows.drawing import draw_svg
 KINDS: Final[tuple[str, ...]] = (
     "workflow",
     "skill",
-    *(one for one in get_args(KindName) if one not in {"workflow", "skill"}),
+    *(one for one in get_args(DefinitionKindName) if one not in {"workflow", "skill"}),
 )
 _LISTED: Final = 30
 _RUNS: Final = 8

@@ -71,7 +71,8 @@ def closeup(
     found = fenced(application.control_plane.transactions.store.read(workflow_id, reads))
     if found.meta is None:
         raise UnknownRun(workflow_id)
-    source = line_of(definition.document, path)
+    error = found.states[path].last_error if path in found.states else None
+    source = line_of(definition.document, path, error)
     seen = Closeup(path=path, kind=place.state.kind(), now=found.now, brief=brief_of(definition, path), source=source)
     if path not in found.states:
         return seen

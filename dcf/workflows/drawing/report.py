@@ -69,8 +69,12 @@ def html_report(
     events: Sequence[Mapping[str, Json]],
     svg: str,
     left_out: Sequence[str] = (),
+    findings: Iterable[Mapping[str, Json]] = (),
 ) -> str:
-    """Return the page. `svg` is the picture of the workflow; `left_out` says what the page does not show."""
+    """Return the page. `svg` is the picture of the workflow; `left_out` says what the page does not show.
+
+    Of each of the `findings`, the remedy has a sentence and a command, in the words of who reads the page.
+    """
     meta: Mapping[str, Json] = head["meta"]
     title = _text(f"{meta.get('workflow_name') or 'run'}: {head.get('workflow_id')}")
     status = word_of(meta)
@@ -79,7 +83,7 @@ def html_report(
         f'<p class="soft">Exported by dcf {_text(head.get("dcf"))} at {_text(head.get("exported_at"))}.</p>',
         *(f'<p class="soft">{_text(sentence)}</p>' for sentence in left_out),
         _facts(meta),
-        _findings((head.get("explanation") or {}).get("findings") or ()),
+        _findings(findings),
         f'<h2>Workflow</h2><div class="picture">{svg}</div>' if svg else "",
         "<h2>Input and output</h2>",
         _value("input", meta.get("input")),

@@ -1,9 +1,9 @@
 """Makes a timeline of a run from its history: for each state when it was ready, was worked on, or waited.
 
-Pure: the web page, `dcf timeline` and the export for trace viewers show what is decided here. Only what the history
-tells is known. That a lease ran out is no event. Of a state that nobody took over since, the caller says when it did;
-an agent whose state was taken over counts as lost from the end of the last lease that the history knows of, or from
-when it was heard of after that; of renewals the history has only some.
+Pure: the web page, `dcf runs timeline` and the export for trace viewers show what is decided here. Only what the
+history tells is known. That a lease ran out is no event. Of a state that nobody took over since, the caller says when
+it did; an agent whose state was taken over counts as lost from the end of the last lease that the history knows of, or
+from when it was heard of after that; of renewals the history has only some.
 That a retry is due is none either: backing off ends when it was due, or earlier if somebody was told or took the state.
 """
 

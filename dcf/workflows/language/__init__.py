@@ -1,6 +1,6 @@
-"""The workflow language on one page, for a model that is to write a workflow: made from examples that the tests run.
+"""How a workflow is written, on one page each for flows in Python and for documents in Amazon States Language.
 
-It is short, since a model reads all of it before it writes anything.
+The pages are short, since a model reads all of one before it writes anything. Tests run their examples.
 """
 
 import json
@@ -24,7 +24,7 @@ _KIB: Final = 1024
 
 @cache
 def describe() -> str:
-    """Return the page as Markdown."""
+    """Return the page about documents as Markdown."""
     page = (_PLACE / "page.md").read_text("utf-8")
     blocks = {name: f"```json\n{_shown(name)}\n```" for name in EXAMPLES}
     return page.format(
@@ -36,6 +36,12 @@ def describe() -> str:
         depth=MAX_DEPTH,
         attempts=DEFAULT_MAX_ATTEMPTS,
     )
+
+
+@cache
+def describe_flows() -> str:
+    """Return the page about flows as Markdown."""
+    return (_PLACE / "flows.md").read_text("utf-8")
 
 
 def example(name: str) -> Json:

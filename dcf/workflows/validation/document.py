@@ -11,7 +11,7 @@ from typing import Any, Final
 from dcf.core.definitions.forms import asl_of, is_linear
 from dcf.core.definitions.model import check_names
 from dcf.errors import InvalidArgument, InvalidDefinition
-from dcf.values.json_text import Json, parse_workflow
+from dcf.values.json_text import SEND_COMPILED, Json, is_python, parse_workflow
 from dcf.values.open_tasks import open_tasks_warning
 from dcf.workflows.validation.graph import check_graph
 from dcf.workflows.validation.imports import Imported, load_imports
@@ -29,7 +29,6 @@ _ABOUT_A_MACHINE: Final = frozenset(
 )
 _OF_EVERY_DOCUMENT: Final = frozenset({"asl", "workflow_id", "workflow_name", "version"})
 _BINDING: Final = "AgentBinding"
-_EMBEDDED: Final = "af_v2_entities"
 _SEND_JSON: Final = "Give a JSON object, or UTF-8 text that holds one."
 
 
@@ -43,7 +42,7 @@ def validate_document(
 ) -> Validation:
     """Validate a Letta-ASL document, given as JSON text or as a native value.
 
-    Agent files are searched in `imports_base_dir`, then in `agents_dir`.
+    Agent files are searched in `imports_base_dir`, then in `agents_dir`, which also has the templates on disk.
     """
     document, refusal = read_text(workflow)
     if refusal is not None:
@@ -64,12 +63,11 @@ def judge(
     form = check_schema(in_form, schema)
     fields: dict[str, Json] = document if isinstance(document, dict) else {}
     agent_places = (imports_base_dir,) if agents_dir is None else (imports_base_dir, agents_dir)
-    imported = load_imports(fields, agent_places, skills_base_dir)
+    imported = load_imports(fields, agent_places, skills_base_dir, agents_dir)
     references = check_references(fields.get("asl"), imported)
     graph, doubts, summary = check_graph(fields["asl"], "/asl") if "asl" in fields else ([], [], {})
     problems = [
         *form,
-        *_embedded(fields),
         *_names(fields),
         *imported.problems,
         *references.problems,
@@ -159,16 +157,10 @@ def read_text(workflow: Json) -> tuple[Json, Finding | None]:
         text_or_native = workflow.decode() if isinstance(workflow, bytes | bytearray) else workflow
         return parse_workflow(text_or_native, name="The document", max_bytes=MAX_DOCUMENT), None
     except InvalidArgument as error:
-        return None, found("input", "", "invalid_json", error.message, _SEND_JSON)
+        hint = SEND_COMPILED if is_python(workflow) else _SEND_JSON
+        return None, found("input", "", "invalid_json", error.message, hint)
     except UnicodeDecodeError:
         return None, found("input", "", "invalid_json", "The document is not UTF-8 text.", _SEND_JSON)
-
-
-def _embedded(document: Mapping[str, Json]) -> list[Finding]:
-    if _EMBEDDED not in document:
-        return []
-    message = f"Agents inside the document ({_EMBEDDED}) are not supported."
-    return [found("imports", f"/{_EMBEDDED}", "embedded_agents", message, "Put them into a .af file and import it.")]
 
 
 def _open_tasks(machine: Json) -> Iterator[str]:

@@ -10,6 +10,7 @@ from dcf.values.records import record
 from dcf.values.text_pieces import clip
 from dcf.workflows.validation.files import ImportReader, Unreadable
 from dcf.workflows.validation.manifests import aliases_of, manifests_in
+from dcf.workflows.validation.templates import EMBEDDED, TemplateDirectory
 from dcf.workflows.validation.verdict import Finding, found
 
 _HINTS: Final = {
@@ -42,19 +43,29 @@ class ImportedAgents:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """The agents and skills that a document can refer to, and the outcome of each import."""
+    """The agents and skills that a document can refer to, and the outcome of each import.
+
+    `on_disk` has the templates that a reference finds when the document has none of its name.
+    """
 
     agents: ImportedAgents = field(default_factory=ImportedAgents)
     declared: ImportedAgents = field(default_factory=ImportedAgents)
+    on_disk: TemplateDirectory | None = None
     skills: dict[str, str] = field(default_factory=dict)
     records: dict[str, list[Json]] = field(default_factory=lambda: {"af_imports": [], "skill_imports": []})
     problems: list[Finding] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
-def load_imports(document: Mapping[str, Json], agents_dirs: Sequence[Path], skills_dir: Path) -> Imported:
-    """Load every import of a document; the first directory that has an agent file wins."""
-    imported = Imported()
+def load_imports(
+    document: Mapping[str, Json], agents_dirs: Sequence[Path], skills_dir: Path, templates_dir: Path | None
+) -> Imported:
+    """Load every import of a document; the first directory that has an agent file wins.
+
+    Agents are known in the order of create_worker_agents: the document's own, imported, on disk, in `agents`.
+    """
+    imported = Imported(on_disk=None if templates_dir is None else TemplateDirectory(base=templates_dir))
+    _load_embedded(document, imported)
     _load(document, "af_imports", agents_dirs, imported, _index_bundle)
     _load(document, "skill_imports", (skills_dir,), imported, _index_manifests)
     for at, agent in enumerate(_objects(document.get("agents"))):
@@ -89,6 +100,16 @@ def _load(document: Mapping[str, Json], name: str, bases: Sequence[Path], import
             hint = _HINTS.get(error.code, _DEFAULT_HINT)
             imported.problems.append(found("imports", f"/{name}/{at}/{field_name}", error.code, message, hint))
         imported.records[name].append(record)
+
+
+def _load_embedded(document: Mapping[str, Json], imported: Imported) -> None:
+    if EMBEDDED not in document:
+        return
+    try:
+        _index_bundle(EMBEDDED, document[EMBEDDED], imported)
+    except Unreadable as error:
+        hint = "Give it as in an agent file: an object with the array 'agents'."
+        imported.problems.append(found("imports", f"/{EMBEDDED}", error.code, str(error), hint))
 
 
 def _index_bundle(where: str, content: Json, imported: Imported) -> dict[str, Json]:

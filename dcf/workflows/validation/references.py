@@ -13,10 +13,10 @@ from dcf.workflows.validation.imports import Imported, ImportedAgents
 from dcf.workflows.validation.manifests import look_up
 from dcf.workflows.validation.verdict import Finding, found
 
-_IMPORT: Final = "Import its .af file in af_imports, or correct the reference."
+_IMPORT: Final = "Import its .af file in af_imports, put it into the directory of templates, or correct the reference."
 _NAME_BY_ID: Final = (
     'Name an existing agent by its id: "agent_ref": {"id": "<agent id>"}; or leave AgentBinding out, and say who does '
-    "it in agents_map_json; a template is imported in af_imports and named in agent_template_ref."
+    "it in `agents_map_json`; a template is imported in af_imports and named in agent_template_ref."
 )
 
 
@@ -80,12 +80,13 @@ def _check_agents(path: str, binding: Mapping[str, Json], imported: Imported, re
         message = "The binding names no agent."
         hint = (
             'Name an existing agent: "agent_ref": {"id": "<agent id>"}; or leave AgentBinding out, and say who does it '
-            "in agents_map_json."
+            "in `agents_map_json`."
         )
         _unresolved(references, path, None, "missing_agent", message, hint)
     for name, reference in given.items():
         indexes = (imported.agents,) if name == "agent_template_ref" else (imported.declared, imported.agents)
-        _check_agent(f"{path}/{name}", reference, indexes, references)
+        if not _check_agent(f"{path}/{name}", reference, indexes, references) and not _is_on_disk(reference, imported):
+            _report_missing(f"{path}/{name}", reference, references, may_be_declared=name == "agent_ref")
 
 
 def _named(reference: Json) -> bool:
@@ -94,7 +95,8 @@ def _named(reference: Json) -> bool:
 
 def _check_agent(
     path: str, reference: Mapping[str, Json], indexes: tuple[ImportedAgents, ...], references: References
-) -> None:
+) -> bool:
+    """Return True if one of the indexes has the agent; two agents for one reference are a problem."""
     ident, name = (reference.get(key) if isinstance(reference.get(key), str) else None for key in ("id", "name"))
     shown = clip(str(name or ident))
     for index in indexes:
@@ -105,10 +107,20 @@ def _check_agent(
         if hits:
             if index.twice & {ident, name}:
                 references.warnings.append(f"{path}: several agents are called '{shown}'; the first is used.")
-            return
-    declared = " nor listed in agents" if len(indexes) > 1 else ""
+            return True
+    return False
+
+
+def _is_on_disk(reference: Mapping[str, Json], imported: Imported) -> bool:
+    ident, name = (reference.get(key) if isinstance(reference.get(key), str) else None for key in ("id", "name"))
+    return imported.on_disk is not None and imported.on_disk.bundle(str(name or ident)) is not None
+
+
+def _report_missing(path: str, reference: Mapping[str, Json], references: References, *, may_be_declared: bool) -> None:
+    shown = clip(str(reference.get("name") or reference.get("id")))
+    declared = " nor listed in agents" if may_be_declared else ""
     message = f"The agent '{shown}' is in no file of af_imports{declared}."
-    hint = _IMPORT if len(indexes) == 1 else _NAME_BY_ID
+    hint = _NAME_BY_ID if may_be_declared else _IMPORT
     _unresolved(references, path, reference, "unresolved_agent", message, hint)
 
 

@@ -182,7 +182,7 @@ def _allot(
 ) -> tuple[decisions.Roster, decisions.Allotted]:
     after, allotted = decisions.allot(roster, parts, token, now)
     if not reuse and any(roster[part].token != token for part in allotted.made):
-        raise Conflict("The run has agents already.", "Leave skip_if_exists true to get them.")
+        raise Conflict("The run has agents already.", "Leave `skip_if_exists` true to get them.")
     return after, allotted
 
 

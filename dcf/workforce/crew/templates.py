@@ -7,7 +7,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
@@ -19,6 +19,7 @@ from dcf.values.records import record
 from dcf.values.text_pieces import clip
 from dcf.workflows.validation.files import ImportReader, Unreadable
 from dcf.workflows.validation.references import is_worked, tasks_of
+from dcf.workflows.validation.templates import EMBEDDED, SUFFIX, TemplateDirectory
 from dcf.workforce.crew.descriptions import Description
 
 DEFAULT_TEMPLATE: Final = "worker"
@@ -64,7 +65,7 @@ class Staffing:
 
 
 def read_staffing(
-    document: Json, *, import_dirs: Sequence[Path], agents_dir: Path, suffix: str = ".af"
+    document: Json, *, import_dirs: Sequence[Path], agents_dir: Path, suffix: str = SUFFIX
 ) -> list[Staffing]:
     """Return the agent of every Task, nested ones included. Raise InvalidDefinition or InvalidArgument."""
     if not isinstance(document, dict):
@@ -77,8 +78,9 @@ def read_staffing(
         (name, _object(task.get("AgentBinding"))) for _, name, task in tasks_of(machine, "/asl") if is_worked(task)
     ]
     if not tasks:
-        raise InvalidArgument("The workflow has no Task, so it needs no agents.", "Skip create_worker_agents.")
-    templates = _Templates(document=document, agents_dir=agents_dir, suffix=suffix, imports=tuple(import_dirs))
+        raise InvalidArgument("The workflow has no Task, so it needs no agents.", "Skip `create_worker_agents`.")
+    on_disk = TemplateDirectory(base=agents_dir, suffix=suffix)
+    templates = _Templates(document=document, on_disk=on_disk, imports=tuple(import_dirs))
     return [_staffing(name, binding, document, templates) for name, binding in tasks]
 
 
@@ -130,10 +132,8 @@ class _Templates:
 
     document: Mapping[str, Json]
     imports: tuple[Path, ...]
-    agents_dir: Path
-    suffix: str
+    on_disk: TemplateDirectory
     _imported: list[Mapping[str, Json]] | None = None
-    _on_disk: dict[str, Mapping[str, Json] | None] = field(default_factory=dict)
 
     def for_task(self, state: str, wanted: TemplateReference | None) -> Description:
         """Return the description of a Task's agent; if it names none, the default worker, or an empty one."""
@@ -164,14 +164,14 @@ class _Templates:
             for agent in _objects(bundle.get("agents")):
                 if wanted.fits(agent):
                     return _whole(agent, bundle)
-        on_disk = self._file(wanted.name or wanted.ident or "")
-        agents = [] if on_disk is None else _objects(on_disk.get("agents"))
-        if on_disk is None or not agents:
+        on_disk = self.on_disk.bundle(wanted.name or wanted.ident or "")
+        if on_disk is None:
             return None
+        agents = _objects(on_disk.get("agents"))
         return _whole(next(filter(wanted.fits, agents), agents[0]), on_disk)
 
     def _bundles(self) -> Iterator[Mapping[str, Json]]:
-        embedded = self.document.get("af_v2_entities")
+        embedded = self.document.get(EMBEDDED)
         if isinstance(embedded, dict):
             yield embedded
         if self._imported is None:
@@ -186,20 +186,9 @@ class _Templates:
                 content, _ = reader.read(str(uri), integrity if isinstance(integrity, str) else None)
             except Unreadable as error:
                 message = f"The agent file of af_imports[{at}] cannot be used: {error}"
-                raise InvalidArgument(message, "Call validate_workflow, and mend what it names.") from None
+                raise InvalidArgument(message, "Call `validate_workflow`, and mend what it names.") from None
             if isinstance(content, dict):
                 yield content
-
-    def _file(self, reference: str) -> Mapping[str, Json] | None:
-        if not reference or "/" in reference or "\\" in reference or reference.startswith("."):
-            return None
-        if reference not in self._on_disk:
-            try:
-                content, _ = ImportReader(base=self.agents_dir).read(f"./{reference}{self.suffix}", None)
-            except Unreadable:
-                content = None
-            self._on_disk[reference] = content if isinstance(content, dict) else None
-        return self._on_disk[reference]
 
     def _entry(self, name: str) -> Mapping[str, Json]:
         """Return what `agents` says of the agent of this name, or of the state of this name."""

@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field
 from functools import partial
 
 from dcf.adapters.platforms import Platforms
@@ -12,51 +11,15 @@ from dcf.errors import AgentUnknown, DcfError, InvalidArgument, PlatformUnavaila
 from dcf.ports import AgentFound
 from dcf.store.lists.assignments import AssignmentIndex
 from dcf.store.transaction.runs import RunStore
-from dcf.values.records import record
 from dcf.values.text_pieces import clip
 from dcf.workforce.crew import roster as decisions
 from dcf.workforce.crew.assigning import assign
 from dcf.workforce.crew.making import Making, MakingProgress, Parts
 from dcf.workforce.crew.names import WORKER_TAG, part_of, run_tag
+from dcf.workforce.crew.records import CrewWish, MadeWorkers, Staffed
 from dcf.workforce.crew.roster_documents import RosterDocuments
 from dcf.workforce.crew.templates import Staffing, TemplateReference
 from dcf.workforce.skills.equipment import Equipment
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class CrewWish:
-    """Request for the agents of a run. `reuse` False refuses if it has some; `tags` are added to new ones."""
-
-    workflow_id: str
-    staffing: Sequence[Staffing]
-    prefix: str | None = None
-    tags: tuple[str, ...] = ()
-    reuse: bool = True
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class Staffed:
-    """One state and its agent."""
-
-    state: str
-    agent_id: str
-    agent_name: str
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class MadeWorkers:
-    """Result of a request for agents. After a `failure`, the new agents are deleted again (`undone`).
-
-    `agents` has the agent of each state, the first of several. `assigned` are the states whose agents changed.
-    """
-
-    agents: Mapping[str, str] = field(default_factory=dict)
-    created: tuple[Staffed, ...] = ()
-    existing: tuple[Staffed, ...] = ()
-    undone: tuple[Staffed, ...] = ()
-    assigned: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    failure: DcfError | None = None
 
 
 class Workers:

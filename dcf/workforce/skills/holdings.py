@@ -154,7 +154,7 @@ def reserve(
         if own.sha256 != wish.sha256:
             raise Conflict(
                 f"The skill '{clip(wish.manifest_id)}' is loaded with another content.",
-                "Unload it with unload_skill, then load the new one.",
+                "Unload it with `unload_skill`, then load the new one.",
             )
         return holdings, Settled(own)
     if own is not None and own.token == wish.token:

@@ -1,4 +1,4 @@
-"""`dcf keys`, `dcf tools`, and what `dcf serve` refuses to expose."""
+"""`dcf keys`, `dcf agents tools`, and what `dcf serve` refuses to expose."""
 
 import json
 from collections.abc import Callable
@@ -22,24 +22,24 @@ Dcf = Callable[..., Result]
 
 
 def _listed(dcf: Dcf) -> dict[str, dict[str, object]]:
-    return {row["key_id"]: row for row in json.loads(dcf("keys", "list", "--json").stdout)}
+    return {row["key_id"]: row for row in json.loads(dcf("keys", "ls", "--json").stdout)}
 
 
 def test_a_key_is_shown_once_and_only_its_id_is_listed(
     dcf: Dcf, real_connections: Connections, onlooker: Connections
 ) -> None:
-    made = json.loads(dcf("keys", "create", "--any-agent", "--label", "a worker", "--json").stdout)
+    made = json.loads(dcf("keys", "add", "--any-agent", "--label", "a worker", "--json").stdout)
     caller = AccessKeys(real_connections).admit(made["key"])
     assert caller is not None
     assert caller.scopes == {Scope.READ}
     row = _listed(dcf)[made["key_id"]]
     assert (row["standing"], row["label"], row["agent_id"]) == ("active", "a worker", None)
-    for shown in (dcf("keys", "list").output, dcf("keys", "list", "--json").output, everything_in(onlooker)):
+    for shown in (dcf("keys", "ls").output, dcf("keys", "ls", "--json").output, everything_in(onlooker)):
         assert made["key"].split("_", 2)[2] not in shown
 
 
 def test_the_key_alone_is_on_standard_output(dcf: Dcf) -> None:
-    result = dcf("keys", "create", "--scope", "plan", "--scope", "read", "--agent-id", "planner-1", "--expires", "90d")
+    result = dcf("keys", "add", "--scope", "plan", "--scope", "read", "--agent-id", "planner-1", "--expires", "90d")
     key = result.stdout.strip()
     assert key.startswith("dcf_")
     assert key not in result.stderr
@@ -50,7 +50,7 @@ def test_the_key_alone_is_on_standard_output(dcf: Dcf) -> None:
 
 
 def test_a_key_lasts_ninety_days_and_may_only_read_unless_asked_for_more(dcf: Dcf) -> None:
-    result = dcf("keys", "create", "--agent-id", "me")
+    result = dcf("keys", "add", "--agent-id", "me")
     key_id = result.stdout.split("_")[1]
     assert f"key {key_id} may read as me, for 90d" in result.stderr
     assert "its quotas are those of the servers" in result.stderr
@@ -60,13 +60,13 @@ def test_a_key_lasts_ninety_days_and_may_only_read_unless_asked_for_more(dcf: Dc
 
 
 def test_a_key_that_lasts_for_ever_is_asked_for(dcf: Dcf) -> None:
-    result = dcf("keys", "create", "--any-agent", "--expires", "never")
+    result = dcf("keys", "add", "--any-agent", "--expires", "never")
     assert "as any agent, for ever" in result.stderr
     assert _listed(dcf)[result.stdout.split("_")[1]]["expires_at"] is None
 
 
 def test_a_key_shows_its_quotas_and_what_it_uses(dcf: Dcf, real_connections: Connections) -> None:
-    result = dcf("keys", "create", "--any-agent", "--quota", "documents=7", "--quota", "calls_per_s=0.5")
+    result = dcf("keys", "add", "--any-agent", "--quota", "documents=7", "--quota", "calls_per_s=0.5")
     key_id = result.stdout.split("_")[1]
     assert "its quotas are documents=7 calls_per_s=0.5" in result.stderr
     assert _listed(dcf)[key_id]["own_quotas"] == {"documents": 7, "calls_per_s": 0.5}
@@ -83,11 +83,11 @@ def test_a_key_shows_its_quotas_and_what_it_uses(dcf: Dcf, real_connections: Con
     page = dcf("keys", "show", key_id).stdout
     assert "documents" in page
     assert "the server's settings" in page
-    assert "documents=7" in dcf("keys", "list").stdout.replace("\n", "")
+    assert "documents=7" in dcf("keys", "ls").stdout.replace("\n", "")
 
 
 def test_a_revoked_key_stays_listed_and_opens_nothing(dcf: Dcf, real_connections: Connections) -> None:
-    made = json.loads(dcf("keys", "create", "--any-agent", "--json").stdout)
+    made = json.loads(dcf("keys", "add", "--any-agent", "--json").stdout)
     assert dcf("keys", "revoke", made["key_id"]).exit_code == 0
     assert dcf("keys", "revoke", made["key_id"], "--json").exit_code == 0
     assert _listed(dcf)[made["key_id"]]["standing"] == "revoked"
@@ -97,22 +97,22 @@ def test_a_revoked_key_stays_listed_and_opens_nothing(dcf: Dcf, real_connections
 @rows(
     ("arguments", "code", "said"),
     [
-        (["create"], 2, "give either --agent-id or --any-agent"),
-        (["create", "--agent-id", "a", "--any-agent"], 2, "give either --agent-id or --any-agent"),
-        (["create", "--any-agent", "--quota", "documents"], 2, "--quota names no quota"),
-        (["create", "--any-agent", "--quota", "cakes=3"], 2, "NAME is one of: calls_per_s"),
-        (["create", "--any-agent", "--quota", "documents=many"], 2, "must be a whole number between 0 and 100000"),
-        (["create", "--any-agent", "--quota", "documents=-1"], 2, "must be a whole number between 0 and 100000"),
-        (["create", "--any-agent", "--quota", "calls_per_s=nan"], 2, "must be a number between 0.001 and 100000"),
+        (["add"], 2, "give either --agent-id or --any-agent"),
+        (["add", "--agent-id", "a", "--any-agent"], 2, "give either --agent-id or --any-agent"),
+        (["add", "--any-agent", "--quota", "documents"], 2, "--quota names no quota"),
+        (["add", "--any-agent", "--quota", "cakes=3"], 2, "NAME is one of: calls_per_s"),
+        (["add", "--any-agent", "--quota", "documents=many"], 2, "must be a whole number between 0 and 100000"),
+        (["add", "--any-agent", "--quota", "documents=-1"], 2, "must be a whole number between 0 and 100000"),
+        (["add", "--any-agent", "--quota", "calls_per_s=nan"], 2, "must be a number between 0.001 and 100000"),
         (["show", "ffffffffffff"], 3, "There is no API key 'ffffffffffff'"),
         (["show", "*"], 2, "ID is not the id of a key"),
-        (["create", "--scope", "everything"], 2, "everything"),
-        (["create", "--agent-id", "a b"], 2, "--agent-id"),
-        (["create", "--any-agent", "--expires", "soon"], 2, "--expires is no length of time"),
-        (["create", "--any-agent", "--expires", "0d"], 2, "--expires is no length of time"),
-        (["create", "--any-agent", "--expires", "9999d"], 2, "at most ten years"),
-        (["create", "--any-agent", "--label", "x" * 101], 2, "--label"),
-        (["create", "--any-agent", "--label", "a\x1b[2J"], 2, "--label"),
+        (["add", "--scope", "everything"], 2, "everything"),
+        (["add", "--agent-id", "a b"], 2, "--agent-id"),
+        (["add", "--any-agent", "--expires", "soon"], 2, "--expires is no length of time"),
+        (["add", "--any-agent", "--expires", "0d"], 2, "--expires is no length of time"),
+        (["add", "--any-agent", "--expires", "9999d"], 2, "at most ten years"),
+        (["add", "--any-agent", "--label", "x" * 101], 2, "--label"),
+        (["add", "--any-agent", "--label", "a\x1b[2J"], 2, "--label"),
         (["revoke", "ffffffffffff"], 3, "There is no API key 'ffffffffffff'"),
         (["revoke", "*"], 2, "ID is not the id of a key"),
     ],
@@ -124,7 +124,7 @@ def test_a_wrong_command_says_what_is_wrong(dcf: Dcf, arguments: list[str], code
 
 
 def test_a_key_passed_in_place_of_its_id_is_not_repeated(dcf: Dcf) -> None:
-    made = json.loads(dcf("keys", "create", "--any-agent", "--json").stdout)
+    made = json.loads(dcf("keys", "add", "--any-agent", "--json").stdout)
     result = dcf("keys", "revoke", made["key"])
     assert result.exit_code == 2
     assert made["key"] not in result.output
@@ -173,46 +173,48 @@ def test_the_flag_says_the_same_as_the_variable(dcf: Dcf) -> None:
 
 
 def test_the_trail_tells_of_keys_made_and_revoked(dcf_alone: Dcf) -> None:
-    assert "Nothing was changed" in dcf_alone("audit").stdout
-    made = json.loads(dcf_alone("keys", "create", "--agent-id", "me", "--json").stdout)
+    assert "Nothing was changed" in dcf_alone("store", "audit").stdout
+    made = json.loads(dcf_alone("keys", "add", "--agent-id", "me", "--json").stdout)
     dcf_alone("keys", "revoke", made["key_id"])
-    revoked, created = json.loads(dcf_alone("audit", "--json").stdout)
+    revoked, created = json.loads(dcf_alone("store", "audit", "--json").stdout)
     assert (revoked["change"], revoked["about"]) == ("keys revoke", {"key_id": made["key_id"]})
     assert created["about"] == {"agent_id": "me", "key_id": made["key_id"], "scopes": "read"}
     assert (created["by"], created["outcome"]) == ("local", "ok")
-    assert "keys create" in dcf_alone("audit", "--limit", "2").stdout
-    assert made["key"].split("_", 2)[2] not in dcf_alone("audit", "--json").stdout
+    assert "keys add" in dcf_alone("store", "audit", "--limit", "2").stdout
+    assert made["key"].split("_", 2)[2] not in dcf_alone("store", "audit", "--json").stdout
 
 
 def test_the_trail_is_exported_line_by_line_and_goes_on_where_it_ended(dcf_alone: Dcf, tmp_path: Path) -> None:
-    made = json.loads(dcf_alone("keys", "create", "--any-agent", "--json").stdout)
+    made = json.loads(dcf_alone("keys", "add", "--any-agent", "--json").stdout)
     file = tmp_path / "trail.jsonl"
-    first = dcf_alone("audit", "--export", str(file), "--type", "keys create")
+    first = dcf_alone("store", "audit", "--export", str(file), "--type", "keys add")
     cursor = first.stderr.split("--after ")[1].strip()
     dcf_alone("keys", "revoke", made["key_id"])
-    assert dcf_alone("audit", "--export", str(file), "--after", cursor).exit_code == 0
+    assert dcf_alone("store", "audit", "--export", str(file), "--after", cursor).exit_code == 0
     lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     last = lines[-4:]
     assert [(line["change"], line["outcome"]) for line in last] == [
-        ("keys create", None),
-        ("keys create", "ok"),
+        ("keys add", None),
+        ("keys add", "ok"),
         ("keys revoke", None),
         ("keys revoke", "ok"),
     ]
     assert last[1]["of"] == last[0]["id"]
     assert file.stat().st_mode & 0o077 == 0
-    assert [json.loads(line)["id"] for line in dcf_alone("audit", "--export", "-").stdout.splitlines()] == [
+    assert [json.loads(line)["id"] for line in dcf_alone("store", "audit", "--export", "-").stdout.splitlines()] == [
         line["id"] for line in json.loads(json.dumps(lines))
     ]
 
 
 def test_the_trail_is_filtered_by_key_type_and_time(dcf_alone: Dcf) -> None:
-    dcf_alone("keys", "create", "--any-agent")
-    assert json.loads(dcf_alone("audit", "--json", "--key", "local", "--type", "keys create", "--limit", "1").stdout)
+    dcf_alone("keys", "add", "--any-agent")
+    assert json.loads(
+        dcf_alone("store", "audit", "--json", "--key", "local", "--type", "keys add", "--limit", "1").stdout
+    )
     for nothing in (["--key", "0123456789ab"], ["--type", "refusal"], ["--since", "2999-01-01T00:00:00Z"]):
-        assert json.loads(dcf_alone("audit", "--json", *nothing).stdout) == []
-        assert "There is no such entry" in dcf_alone("audit", *nothing).stdout
-    assert json.loads(dcf_alone("audit", "--json", "--until", "2001-01-01T00:00:00Z").stdout) == []
+        assert json.loads(dcf_alone("store", "audit", "--json", *nothing).stdout) == []
+        assert "There is no such entry" in dcf_alone("store", "audit", *nothing).stdout
+    assert json.loads(dcf_alone("store", "audit", "--json", "--until", "2001-01-01T00:00:00Z").stdout) == []
 
 
 @rows(
@@ -225,7 +227,7 @@ def test_the_trail_is_filtered_by_key_type_and_time(dcf_alone: Dcf) -> None:
     ],
 )
 def test_what_the_audit_command_does_not_understand_is_said(dcf_alone: Dcf, arguments: list[str], said: str) -> None:
-    result = dcf_alone("audit", *arguments)
+    result = dcf_alone("store", "audit", *arguments)
     assert result.exit_code == 2
     assert said in result.output
 
@@ -234,30 +236,30 @@ def test_what_the_audit_command_does_not_understand_is_said(dcf_alone: Dcf, argu
 
 
 def test_tools_are_listed_with_their_scopes(dcf: Dcf) -> None:
-    lines = dcf("tools", "--profile", "worker").stdout.splitlines()
-    assert 8 <= len(lines) <= 12
+    lines = dcf("agents", "tools", "--profile", "worker").stdout.splitlines()
+    assert 8 <= len(lines) <= 13
     assert any(line.startswith("work     acquire_state_lease ") for line in lines)
-    surface = json.loads(dcf("tools", "--json").stdout)
+    surface = json.loads(dcf("agents", "tools", "--json").stdout)
     assert surface["finalize_workflow"]["scope"] == "plan"
 
 
 def test_the_reference_page_is_what_the_command_prints(dcf: Dcf) -> None:
-    page = ROOT / "docs" / "tools.md"
-    assert dcf("tools", "--markdown").stdout == page.read_text("utf-8")
+    page = ROOT / "docs" / "reference" / "tools.md"
+    assert dcf("agents", "tools", "--markdown").stdout == page.read_text("utf-8")
 
 
 def test_the_servers_of_the_session_have_keys_of_their_own(server: RestrictedRedis, dcf_alone: Dcf) -> None:
     """`dcf keys` without REDIS_URL works on the embedded server of DCF_DATA_DIR."""
-    made = json.loads(dcf_alone("keys", "create", "--any-agent", "--json").stdout)
+    made = json.loads(dcf_alone("keys", "add", "--any-agent", "--json").stdout)
     assert made["key_id"] in _listed(dcf_alone)
 
 
 def test_a_key_may_be_served_the_tools_of_another_system(dcf: Dcf, real_connections: Connections) -> None:
-    made = json.loads(dcf("keys", "create", "--any-agent", "--profile", "midex", "--json").stdout)
+    made = json.loads(dcf("keys", "add", "--any-agent", "--profile", "midex", "--json").stdout)
     assert made["profile"] == "midex"
     caller = AccessKeys(real_connections).admit(made["key"])
     assert caller is not None
     assert caller.profile == "midex"
-    refused = dcf("keys", "create", "--any-agent", "--profile", "nothing-there")
+    refused = dcf("keys", "add", "--any-agent", "--profile", "nothing-there")
     assert refused.exit_code == 2
     assert "mission-control" in refused.output

@@ -15,16 +15,18 @@ from tests.support.world import World
 def test_a_run_is_paused_and_resumed_and_every_face_says_so(dcf: Dcf, seed: Seed, world: World) -> None:
     run = seed(agent="agent-1")
     world.plane.kick_off(run, "go")
-    told = dcf("pause", run, "--reason", "lunch").stdout
-    assert told.startswith(f"{run} is paused. Holders may finish; nobody gets a lease until `dcf resume {run}`.")
+    told = dcf("runs", "pause", run, "--reason", "lunch").stdout
+    assert told.startswith(
+        f"Run '{run}' is paused. Holders may finish; nobody gets a lease until `dcf runs resume {run}`."
+    )
     shown = dcf("show", run).stdout
     assert "‖ paused" in shown
     assert "the run is paused; then for agent-1" in shown
     assert "‖ paused" in dcf("ls", "--limit", 1).stdout
-    assert ", paused" in dcf("graph", run, "--format", "svg").stdout
-    assert "reason=lunch" in dcf("events", run).stdout
-    assert "by=local" in dcf("events", run).stdout
-    resumed = json.loads(dcf("resume", run, "--json").stdout)
+    assert ", paused" in dcf("graph", run, "-o", "svg").stdout
+    assert "reason=lunch" in dcf("runs", "events", run).stdout
+    assert "by=local" in dcf("runs", "events", run).stdout
+    resumed = json.loads(dcf("runs", "resume", run, "--json").stdout)
     assert (resumed["workflow_id"], resumed["paused_at"], resumed["announced"]) == (run, None, 1)
     assert "▶ running" in dcf("show", run).stdout
 
@@ -35,21 +37,21 @@ def test_a_run_is_cancelled_when_that_is_said(dcf: Dcf, seed: Seed, world: World
     assert (refused.exit_code, world.run_status(run)) == (2, RunStatus.RUNNING)
     assert "Add --yes" in refused.stderr
     told = dcf("cancel", run, "--yes", "--reason", "wrong customer").stdout
-    assert told.startswith(f"{run} is cancelled. Holders are told to stop")
+    assert told.startswith(f"Run '{run}' is cancelled. Holders are told to stop")
     assert world.run_status(run) is RunStatus.CANCELLED
     assert "\nwrong customer\n" in dcf("show", run).stdout
-    again = dcf("pause", run)
+    again = dcf("runs", "pause", run)
     assert again.exit_code == 1
     assert "run_over: The run is over: it is cancelled." in again.stderr
 
 
 def test_a_repeated_command_says_that_it_was_applied_before(dcf: Dcf, seed: Seed) -> None:
     run = seed(agent="agent-1")
-    first = json.loads(dcf("pause", run, "--request-id", "r1", "--json").stdout)
-    again = json.loads(dcf("pause", run, "--request-id", "r1", "--json").stdout)
+    first = json.loads(dcf("runs", "pause", run, "--request-id", "r1", "--json").stdout)
+    again = json.loads(dcf("runs", "pause", run, "--request-id", "r1", "--json").stdout)
     assert again == {**first, "repeated": True}
-    assert "by an earlier command" in dcf("pause", run, "--request-id", "r1").stdout
-    assert "conflict" in dcf("resume", run, "--request-id", "r1").stderr
+    assert "An earlier command with this --request-id did it." in dcf("runs", "pause", run, "--request-id", "r1").stdout
+    assert "conflict" in dcf("runs", "resume", run, "--request-id", "r1").stderr
 
 
 @rows(
@@ -64,16 +66,16 @@ def test_a_state_is_resolved(
     dcf: Dcf, seed: Seed, world: World, options: tuple[str, ...], status: Status, output: object
 ) -> None:
     run = seed("given", agent="agent-1")
-    assert dcf("resolve", run, "Only", *options).exit_code == 2
-    told = dcf("resolve", run, "Only", *options, "--yes")
-    assert told.stdout.startswith(f"Only of {run} is resolved. The run is over")
+    assert dcf("states", "resolve", run, "Only", *options).exit_code == 2
+    told = dcf("states", "resolve", run, "Only", *options, "--yes")
+    assert told.stdout.startswith(f"State 'Only' of run '{run}' is {status}. The run is over")
     assert (world.doc(run, "Only").status, world.output(run, "Only")) == (status, output)
 
 
 def test_an_output_that_does_not_match_its_schema_is_told_and_taken_only_with_force(dcf: Dcf, world: World) -> None:
     only = {"Type": "Task", "OutputSchema": {"type": "object", "required": ["total", "tax"]}, "End": True}
     run = world.create({"asl": {"StartAt": "Only", "States": {"Only": only}}})
-    resolving = ("resolve", run, "Only", "--output", "{}", "--yes")
+    resolving = ("states", "resolve", run, "Only", "--output", "{}", "--yes")
     refused = dcf(*resolving)
     assert refused.exit_code == 1
     assert "output_invalid: The output of 'Only' does not match its OutputSchema" in refused.stderr
@@ -85,41 +87,42 @@ def test_an_output_that_does_not_match_its_schema_is_told_and_taken_only_with_fo
 
 def test_a_state_is_assigned_without_a_question(dcf: Dcf, seed: Seed, world: World) -> None:
     run = seed(agent="agent-1")
-    told = json.loads(dcf("resolve", run, "Only", "--assign", "a", "--assign", "b", "--json").stdout)
+    told = json.loads(dcf("states", "resolve", run, "Only", "--assign", "a", "--assign", "b", "--json").stdout)
     assert told["assigned"] == ["a", "b"]
     assert world.meta(run)["agents"] == {"Only": ["a", "b"]}
 
 
 def test_what_contradicts_itself_is_refused_before_anything_is_opened(dcf: Dcf, seed: Seed) -> None:
     run = seed(agent="agent-1")
-    assert dcf("resolve", run, "Only", "--skip", "--error", "E", "--yes").exit_code == 2
-    assert dcf("resolve", run, "Only", "--yes").exit_code == 2
-    assert dcf("resolve", run, "Nobody", "--skip", "--yes").exit_code == 3
-    assert dcf("resolve", "no-such-run", "Only", "--skip", "--yes").exit_code == 3
+    assert dcf("states", "resolve", run, "Only", "--skip", "--error", "E", "--yes").exit_code == 2
+    assert dcf("states", "resolve", run, "Only", "--yes").exit_code == 2
+    assert dcf("states", "resolve", run, "Nobody", "--skip", "--yes").exit_code == 3
+    assert dcf("states", "resolve", "no-such-run", "Only", "--skip", "--yes").exit_code == 3
 
 
 def test_a_lease_is_ended_by_hand(dcf: Dcf, seed: Seed, world: World) -> None:
     run = seed(agent="agent-1")
     world.plane.acquire(run, Acquire(state="Only", owner="agent-1", token="canary-token", ttl_s=60))
-    assert dcf("release", run, "Only").exit_code == 2
-    assert dcf("release", run, "Only", "--yes", "--reason", "it hangs").stdout.startswith("Only is free")
-    assert world.events(run)[-1].data["reason"] == "it hangs"
+    assert dcf("states", "release", run, "Only").exit_code == 2
+    assert dcf("states", "release", run, "Only", "--yes", "--reason", "it hangs").stdout.startswith("Only is free")
+    (released,) = [event for event in world.events(run) if event.type == "LeaseReleased"]
+    assert released.data["reason"] == "it hangs"
     assert world.doc(run, "Only").lease.token is None
-    assert dcf("release", run, "Only", "--yes").stdout == "Nobody held Only.\n"
-    shown = dcf("release", run, "Only", "--yes", "--json").stdout
-    assert json.loads(shown)["outcome"] == "lease_already_clear"
+    assert dcf("states", "release", run, "Only", "--yes").stdout == "Nobody held Only.\n"
+    shown = dcf("states", "release", run, "Only", "--yes", "--json").stdout
+    assert json.loads(shown)["status"] == "lease_already_clear"
     assert "canary" not in shown
 
 
 def test_a_run_is_started_and_agents_are_told_again(dcf: Dcf, seed: Seed, world: World) -> None:
     run = seed(agent="agent-1")
-    assert dcf("notify", run).stdout == "Only: agent-1 is told.\n"
+    assert dcf("runs", "notify", run).stdout == "Only: agent-1 is told.\n"
     assert world.meta(run)["started_at"] is not None
-    (row,) = json.loads(dcf("notify", run, "Only", "--json").stdout)
+    (row,) = json.loads(dcf("runs", "notify", run, "Only", "--json").stdout)
     assert (row["state"], row["agent_id"], row["sent"]) == ("Only", "agent-1", True)
-    dcf("pause", run)
-    assert "nobody is told" in dcf("notify", run, "Only").stdout
-    assert "run_paused" in dcf("notify", run).stderr
+    dcf("runs", "pause", run)
+    assert "nobody is told" in dcf("runs", "notify", run, "Only").stdout
+    assert "run_paused" in dcf("runs", "notify", run).stderr
 
 
 def test_whoever_follows_a_run_is_told_when_it_is_paused_and_resumed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,23 +137,23 @@ def test_whoever_follows_a_run_is_told_when_it_is_paused_and_resumed(capsys: pyt
 
 def test_a_run_is_closed_for_good_and_repeated_it_tells_the_first_result(dcf: Dcf, seed: Seed, world: World) -> None:
     run = seed(agent="agent-1")
-    assert dcf("finalize", run).exit_code == 2
-    told = dcf("finalize", run, "--yes", "--reason", "not wanted")
+    assert dcf("runs", "finalize", run).exit_code == 2
+    told = dcf("runs", "finalize", run, "--yes", "--reason", "not wanted")
     assert (told.exit_code, told.stdout) == (0, f"{run} is closed: cancelled.\n")
     assert world.events(run)[-1].data == {"status": "cancelled", "reason": "not wanted"}
     assert (world.events(run)[-1].by, world.meta(run)["finalize_note"]) == ("local", "not wanted")
-    again = dcf("finalize", run, "--yes", "--status", "succeeded", "--json")
+    again = dcf("runs", "finalize", run, "--yes", "--status", "succeeded", "--json")
     assert json.loads(again.stdout)["audit"]["final_status"] == "cancelled"
     assert json.loads(again.stdout)["warnings"] == ["The run was finalized before; this is the first result."]
-    assert dcf("finalize", run, "--yes", "--status", "running").exit_code == 2
-    assert dcf("finalize", "no-such-run", "--yes").exit_code == 3
+    assert dcf("runs", "finalize", run, "--yes", "--status", "running").exit_code == 2
+    assert dcf("runs", "finalize", "no-such-run", "--yes").exit_code == 3
 
 
 def test_hints_name_commands_and_not_tools(dcf: Dcf, seed: Seed) -> None:
     run = seed(agent="agent-1")
     told = dcf("cancel", run, "--yes").stdout
-    assert f"`dcf finalize {run}`" in " ".join(told.split())
-    held = dcf("hold", run)
+    assert f"`dcf runs finalize {run}`" in " ".join(told.split())
+    held = dcf("runs", "hold", run)
     assert held.exit_code == 0
-    refused = " ".join(dcf("delete", run, "--yes").stderr.split())
-    assert (f"`dcf hold {run} --release`" in refused, "hold_run" in refused) == (True, False)
+    refused = " ".join(dcf("runs", "delete", run, "--yes").stderr.split())
+    assert (f"`dcf runs hold {run} --release`" in refused, "hold_run" in refused) == (True, False)

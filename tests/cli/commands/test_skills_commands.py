@@ -1,4 +1,4 @@
-"""`dcf skills` and `dcf stub` on the command line, and the workflows that ship with dcf."""
+"""`dcf skills` and `dcf workflows stub` on the command line, and the workflows that ship with dcf."""
 
 import json
 import shutil
@@ -109,11 +109,11 @@ def test_list_shows_what_planners_can_choose_from_wherever_dcf_is_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = call("skills", "list")
+    result = call("skills", "ls")
     assert result.exit_code == 0
     assert "skill.calculate.pricing@0.1.0" in result.stdout
     assert "calculate_subtotal, apply_discount" in result.stdout
-    found = json.loads(call("skills", "list", "--json", DCF_MANIFESTS_DIR=str(ROOT / "generated" / "manifests")).stdout)
+    found = json.loads(call("skills", "ls", "--json", DCF_MANIFESTS_DIR=str(ROOT / "generated" / "manifests")).stdout)
     assert len(found) == 6
     assert all(item["valid_schema"] and item["errors"] == [] for item in found)
 
@@ -148,15 +148,15 @@ def test_the_support_session_can_be_tried_without_agents() -> None:
     assert composed[0]["found"] == [mocks["LookupCustomer"]["output"], mocks["DiagnoseIssue"]["output"]]
 
 
-# dcf stub
+# dcf workflows stub
 
 
 def test_stub_says_what_is_wrong_with_its_configuration(tmp_path: Path) -> None:
-    missing = call("stub", "--config", tmp_path / "nothing.json")
+    missing = call("workflows", "stub", "--config", tmp_path / "nothing.json")
     assert missing.exit_code == 2
     assert "There is no file" in missing.stderr
     (tmp_path / "bad.json").write_text('{"servers": {"s": {"tools": {"t": {"surprise": 1}}}}}')
-    bad = call("stub", "--config", tmp_path / "bad.json")
+    bad = call("workflows", "stub", "--config", tmp_path / "bad.json")
     assert bad.exit_code == 2
     assert "unknown_field" in bad.stderr
     assert "dcf skills generate" in bad.stderr

@@ -42,7 +42,7 @@ def test_start_prints_the_id_of_a_run_whose_agents_are_told(dcf: Dcf, world: Wor
     assert (meta["input"], meta["agents"], meta["tags"]) == ({"n": 1}, {"A": agent, "B": agent}, ["nightly"])
     assert [event["target_state"] for event in world.messages(agent)] == ["A"]
     assert world.events(run)[0].data["reason"] == "why not"
-    assert "by=local" in dcf("events", run).stdout
+    assert "by=local" in dcf("runs", "events", run).stdout
 
 
 def test_a_started_definition_is_started_again_by_name_version_and_hash(
@@ -62,7 +62,7 @@ def test_a_run_is_started_with_gates_limits_and_a_definition_of_the_catalogue(
 ) -> None:
     file, name = document
     (tmp_path / "rule.md").write_text("Read it twice.")
-    assert dcf("catalogue", "put", "rule", name, tmp_path / "rule.md").exit_code == 0
+    assert dcf("catalogue", "add", "rule", name, tmp_path / "rule.md").exit_code == 0
     gate = '[{"name": "Read", "kind": "person", "criteria": ["It is right."]}]'
     limits = ("--expiry", 60, "--max-attempts", 3, "--no-keep", "--gates", gate)
     run = told(dcf, world, "start", file, *limits, "--definition", f"rule:{name}")["workflow_id"]
@@ -97,6 +97,15 @@ def test_tasks_that_nobody_is_told_of_are_named(dcf: Dcf, world: World, document
     assert "'B'" in shown.stderr
     assert "--assign" in shown.stderr
     assert dcf("start", document[0], "--assign", "ann").stderr == ""
+
+
+def test_an_agent_that_nobody_knows_is_named(dcf: Dcf, world: World, document: tuple[Path, str]) -> None:
+    file, name = document
+    shown = dcf("start", file, "--assign", f"typing-error-{name}")
+    world.runs.append(shown.stdout.strip())
+    assert shown.exit_code == 0
+    assert f"dcf does not know these agents: 'typing-error-{name}'." in shown.stderr
+    assert "--assign" not in shown.stderr, "it is assigned"
 
 
 def test_pools_are_assigned_by_repeating_the_state(dcf: Dcf, world: World, document: tuple[Path, str]) -> None:
@@ -141,13 +150,13 @@ def test_a_run_is_repeated_from_a_state(dcf: Dcf, world: World, document: tuple[
     run = told(dcf, world, "start", document[0])["workflow_id"]
     world.do(run, "A", output=5)
     world.do(run, "B")
-    again = told(dcf, world, "rerun", run, "--from", "B")["workflow_id"]
+    again = told(dcf, world, "runs", "rerun", run, "--from", "B")["workflow_id"]
     assert world.statuses(again) == {"A": "succeeded", "B": "pending"}
     assert world.given(again, "B") == 5
     assert world.meta(run)["reruns"] == [again]
-    with_input = dcf("rerun", run, "--from", "B", "--input", "{}")
+    with_input = dcf("runs", "rerun", run, "--from", "B", "--input", "{}")
     assert (with_input.exit_code, "--from" in with_input.stderr) == (2, True)
-    never = dcf("rerun", again, "--from", "Z")
+    never = dcf("runs", "rerun", again, "--from", "Z")
     assert never.exit_code == 3
 
 

@@ -13,7 +13,7 @@ from tests.support.redis.servers import LOAD_JSON
 def test_documents_are_moved_and_the_record_says_so(dcf: Dcf, short_directory: Path) -> None:
     with plain_redis(short_directory, *LOAD_JSON) as place:
         own = {"REDIS_URL": f"unix://{place}", "DCF_DOCUMENTS": "json"}
-        assert dcf("keys", "create", "--any-agent", **own).exit_code == 0
+        assert dcf("keys", "add", "--any-agent", **own).exit_code == 0
         with redis.Redis(unix_socket_path=str(place)) as client:
             client.set(keys.SERVER_TIME, client.time()[0] * 1_000_000)
             busy = dcf("store", "move", "--to", "text", **own)
@@ -25,5 +25,5 @@ def test_documents_are_moved_and_the_record_says_so(dcf: Dcf, short_directory: P
             assert client.get(keys.DOCUMENT_FORM) == b"text"
         told = dcf("store", "move", "--to", "json", **own)
         assert (told.exit_code, told.stdout) == (0, "")
-        assert "documents as RedisJSON documents." in " ".join(told.stderr.split())
-        assert len(json.loads(dcf("keys", "list", "--json", **own).stdout)) == 1
+        assert "documents in RedisJSON." in " ".join(told.stderr.split())
+        assert len(json.loads(dcf("keys", "ls", "--json", **own).stdout)) == 1

@@ -30,7 +30,7 @@ def test_it_names_the_server_of_the_extra(short_directory: Path, appendfsync: st
     assert version[0].isdigit()
     assert rest.startswith("started by dcf (")
     assert "/" not in rest.partition(")")[0], "a distribution, no path"
-    assert f"), data in {short_directory / 'data'}; documents as " in rest
+    assert f"), data in {short_directory / 'data'}; documents " in rest
     assert line.endswith(cost)
     assert "\n" not in line
 
@@ -38,13 +38,13 @@ def test_it_names_the_server_of_the_extra(short_directory: Path, appendfsync: st
 def test_it_says_that_the_redis_is_that_of_the_url_and_keeps_nothing(short_directory: Path) -> None:
     with redis_server(short_directory) as port:
         line = line_of({"redis_url": f"redis://127.0.0.1:{port}/0"})
-    assert " of REDIS_URL; documents as " in line
+    assert " of REDIS_URL; documents " in line
     assert line.endswith("every run is lost when Redis stops.")
 
 
 def test_it_says_in_which_form_documents_are(short_directory: Path) -> None:
-    """A server without modules has documents as text."""
+    """A server without modules has documents as JSON text."""
     place = short_directory / "plain.sock"
     with running("--port", "0", "--unixsocket", str(place), "--save", ""):
         wait_until(lambda: listens(place))
-        assert "documents as text." in line_of({"redis_url": f"unix://{place}", "documents": "auto"})
+        assert "documents as JSON text." in line_of({"redis_url": f"unix://{place}", "documents": "auto"})

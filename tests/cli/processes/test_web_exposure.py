@@ -26,7 +26,10 @@ def _never_served(monkeypatch: pytest.MonkeyPatch) -> None:
 @rows(
     ("arguments", "reason"),
     [
-        (("web",), "--auth off"),
+        (
+            ("web",),
+            "--auth off",
+        ),
         (SERVE, "--auth off"),
         (("web", "--auth", "off", "--host", "0.0.0.0"), "loopback"),
         (("serve", "--transport", "stdio", "--web"), "dcf web"),

@@ -59,10 +59,10 @@ def pictured(dcf: Dcf, run: str) -> dict[str, Any]:
 
 def test_a_workflow_is_drawn_in_three_forms(dcf: Dcf, write: Write, tmp_path: Path) -> None:
     assert dcf("graph", write(TWO)).output == "A  (Task)\n  → B\nB  (Wait)\n  → end\n"
-    assert dcf("graph", write(TWO), "--format", "mermaid").output.startswith("flowchart TD\n")
+    assert dcf("graph", write(TWO), "-o", "mermaid").output.startswith("flowchart TD\n")
     target = tmp_path / "picture.svg"
     named = write({"workflow_name": "Small <b>", "asl": TWO})
-    assert dcf("graph", named, "--format", "svg", "--output", target).output == ""
+    assert dcf("graph", named, "-o", "svg", "--to", target).output == ""
     assert "<title>Small &lt;b&gt;</title>" in target.read_text()
 
 
@@ -74,8 +74,8 @@ def test_a_workflow_with_problems_is_not_drawn(dcf: Dcf, write: Write, tmp_path:
     broken = dcf("graph", write({"StartAt": "A", "States": {}}))
     assert (broken.exit_code, broken.stdout) == (2, "")
     assert "invalid_definition" in broken.stderr
-    assert "cannot be written" in dcf("graph", write(TWO), "--output", tmp_path).stderr
-    assert dcf("graph", write(TWO), "--format", "png").exit_code == 2
+    assert "cannot be written" in dcf("graph", write(TWO), "--to", tmp_path).stderr
+    assert dcf("graph", write(TWO), "-o", "png").exit_code == 2
 
 
 def test_json_of_a_file_has_no_statuses(dcf: Dcf, write: Write) -> None:
@@ -112,11 +112,11 @@ def test_a_run_is_drawn_with_counts_for_all_iterations_of_a_map(dcf: Dcf, scores
 
 
 def test_a_run_is_drawn_as_a_picture_and_as_a_chart(dcf: Dcf, scores: str) -> None:
-    root = ET.fromstring(dcf("graph", scores, "--format", "svg").stdout)
+    root = ET.fromstring(dcf("graph", scores, "-o", "svg").stdout)
     spoken = {group.get("data-state"): group.get("aria-label") for group in root.iter() if group.get("data-state")}
     assert spoken["Each/0/Score"] == "Score: 1 failed, 1 running, 2 succeeded of 5"
     assert root.get("aria-label") == f"test: {scores}, running"
-    chart = dcf("graph", scores, "--format", "mermaid").stdout
+    chart = dcf("graph", scores, "-o", "mermaid").stdout
     assert "1  #10004; 2 of 5" in chart
     assert ":::failed" in chart
 

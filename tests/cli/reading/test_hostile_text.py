@@ -70,7 +70,12 @@ def test_letters_of_other_languages_stay_readable() -> None:
 @rows("text", HOSTILE)
 def test_an_output(dcf: Dcf, seed: Seed, text: str) -> None:
     run_id = seed({"note": text})
-    for arguments in (["show", run_id], ["show", run_id, "--json"], ["events", run_id], ["events", run_id, "--json"]):
+    for arguments in (
+        ["show", run_id],
+        ["show", run_id, "--json"],
+        ["runs", "events", run_id],
+        ["runs", "events", run_id, "--json"],
+    ):
         printed = dcf(*arguments).stdout
         assert all(map(is_harmless, printed.split("\n")))
     assert json.loads(dcf("show", run_id, "--json").stdout)["meta"]["output"] == {"note": text}
@@ -93,9 +98,9 @@ def test_an_event_that_somebody_else_wrote(dcf: Dcf, seed: Seed, world: World, t
     run_id = seed()
     data = json.dumps({text: text})
     world.ask("XADD", f"cp:wf:{run_id}:events", "*", "type", text, "state", text, "data", data)
-    printed = dcf("events", run_id).stdout
+    printed = dcf("runs", "events", run_id).stdout
     assert all(map(is_harmless, printed.split("\n")))
-    assert len(printed.splitlines()) == len(dcf("events", run_id, "--json").stdout.splitlines())
+    assert len(printed.splitlines()) == len(dcf("runs", "events", run_id, "--json").stdout.splitlines())
 
 
 @rows("text", HOSTILE)

@@ -1,4 +1,4 @@
-"""`dcf timeline`, and what `dcf export --as` makes of a run: on Redis, and of a file without it."""
+"""`dcf runs timeline`, and what `dcf runs export -o` makes of a run: on Redis, and of a file without it."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ def phases(document: dict[str, list[dict[str, list[dict[str, str]]]]], at: int) 
 
 
 def test_a_run_that_is_worked_on_shows_takeovers_and_what_lasts(dcf: Dcf, run: str) -> None:
-    found = json.loads(dcf("timeline", run, "--json").stdout)
+    found = json.loads(dcf("runs", "timeline", run, "--json").stdout)
     assert [row["state"] for row in found["states"]] == ["First", "Second"]
     assert [row["outcome"] for row in found["states"]] == ["succeeded", None]
     assert found["end"] is None
@@ -54,19 +54,19 @@ def test_a_retried_state_backs_off_and_a_resolved_one_is_over(dcf: Dcf, world: W
     run = started(world, workflow({"Only": task(Retry=again)}), agents={"Only": "ann"})
     token = world.acquire(run, "Only", "ann")
     world.fail(run, "Only", token)
-    found = json.loads(dcf("timeline", run, "--json").stdout)
+    found = json.loads(dcf("runs", "timeline", run, "--json").stdout)
     assert phases(found, 0)[-2:] == ["working", "backing_off"]
-    assert dcf("resolve", run, "Only", "--output", "{}", "--yes").exit_code == 0
-    found = json.loads(dcf("timeline", run, "--json").stdout)
+    assert dcf("states", "resolve", run, "Only", "--output", "{}", "--yes").exit_code == 0
+    found = json.loads(dcf("runs", "timeline", run, "--json").stdout)
     assert (phases(found, 0)[-1], found["states"][0]["outcome"]) == ("backing_off", "succeeded")
     assert found["end"] is not None
 
 
 def test_a_pipe_gets_a_line_for_each_segment_and_a_file_the_same(dcf: Dcf, run: str, tmp_path: Path) -> None:
     file = tmp_path / "run.json"
-    dcf("export", run, "-o", file)
-    lines = dcf("timeline", run).stdout
-    assert dcf("timeline", "--file", file, REDIS_URL=NOWHERE).stdout == lines
+    dcf("runs", "export", run, "--to", file)
+    lines = dcf("runs", "timeline", run).stdout
+    assert dcf("runs", "timeline", "--file", file, REDIS_URL=NOWHERE).stdout == lines
     last = lines.splitlines()[-1].split("\t")
     assert (last[0], last[2][-1], last[3:]) == ("Second", "+", ["working", "attempt 1", "bob"])
 
@@ -74,13 +74,13 @@ def test_a_pipe_gets_a_line_for_each_segment_and_a_file_the_same(dcf: Dcf, run: 
 @rows("of_a_file", [False, True])
 def test_a_run_is_exported_as_pictures_and_as_a_trace(dcf: Dcf, run: str, tmp_path: Path, of_a_file: bool) -> None:
     file = tmp_path / "run.json"
-    dcf("export", run, "--as", "json", "-o", file)
+    dcf("runs", "export", run, "-o", "json", "--to", file)
     what = ["--file", file] if of_a_file else [run]
     where = {"REDIS_URL": NOWHERE} if of_a_file else {}
-    assert ET.fromstring(dcf("export", *what, "--as", "svg", **where).stdout).tag.endswith("svg")
-    assert dcf("export", *what, "--as", "mermaid", **where).stdout.startswith("flowchart")
-    assert dcf("export", *what, "--as", "html", **where).stdout.startswith("<!doctype html>")
-    trace = json.loads(dcf("export", *what, "--as", "trace", **where).stdout)
+    assert ET.fromstring(dcf("runs", "export", *what, "-o", "svg", **where).stdout).tag.endswith("svg")
+    assert dcf("runs", "export", *what, "-o", "mermaid", **where).stdout.startswith("flowchart")
+    assert dcf("runs", "export", *what, "-o", "html", **where).stdout.startswith("<!doctype html>")
+    trace = json.loads(dcf("runs", "export", *what, "-o", "trace", **where).stdout)
     threads = [one["args"]["name"] for one in trace["traceEvents"] if one["name"] == "thread_name"]
     assert threads == ["First", "Second"]
     assert {one["ph"] for one in trace["traceEvents"]} == {"M", "X"}
@@ -99,10 +99,14 @@ def test_a_bar_is_as_long_as_its_time_and_what_lasts_reaches_the_end() -> None:
 
 
 def test_one_thing_is_asked_for(dcf: Dcf, run: str, tmp_path: Path) -> None:
-    for wrong in (["timeline"], ["timeline", run, "--file", "x"], ["export", run, "--as", "svg", "--html"]):
+    for wrong in (
+        ["runs", "timeline"],
+        ["runs", "timeline", run, "--file", "x"],
+        ["runs", "export", run, "-o", "svg", "--html"],
+    ):
         assert dcf(*wrong).exit_code == 2
-    assert dcf("timeline", "no-such-run").exit_code == 3
-    assert dcf("export", run, "--as", "markdown").stdout.startswith(f"# {run}: running")
+    assert dcf("runs", "timeline", "no-such-run").exit_code == 3
+    assert dcf("runs", "export", run, "-o", "markdown").stdout.startswith(f"# {run}: running")
     file = tmp_path / "run.json"
-    dcf("export", run, "-o", file)
-    assert dcf("export", "--file", file, "--as", "markdown").exit_code == 2
+    dcf("runs", "export", run, "--to", file)
+    assert dcf("runs", "export", "--file", file, "-o", "markdown").exit_code == 2

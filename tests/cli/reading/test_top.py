@@ -1,4 +1,4 @@
-"""`dcf top`: what is stuck, and who holds what; live on a terminal, once for a program."""
+"""`dcf runs top`: what is stuck, and who holds what; live on a terminal, once for a program."""
 
 import json
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from tests.support.world import World
 
 @pytest.fixture(scope="module")
 def quiet_redis(short_directory: Path) -> Iterator[RestrictedRedis]:
-    """A Redis with few runs: of many `dcf top` shows the newest only."""
+    """A Redis with few runs: of many `dcf runs top` shows the newest only."""
     with restricted_redis(short_directory / "top") as found:
         yield found
 
@@ -52,7 +52,7 @@ def run(world: World) -> str:
 
 
 def test_it_tells_runs_and_what_each_agent_holds_and_no_token(dcf: Dcf, run: str) -> None:
-    text = dcf("top", "--json").stdout
+    text = dcf("runs", "top", "--json").stdout
     found = json.loads(text)
     assert run in [row["workflow_id"] for row in found["runs"]]
     holds = next(one["holds"] for one in found["agents"] if one["agent"] == "top-ann")
@@ -65,20 +65,20 @@ def test_who_waits_for_a_verdict_holds_the_state_and_no_lease_is_over(dcf: Dcf, 
     made = started(world, workflow({"A": {"Type": "Task", "Gates": [gate], "End": True}}), agents={"A": "top-judged"})
     world.try_complete(made, "A", world.acquire(made, "A", "top-judged"), output={})
     world.expire_lease(made, "A")
-    top = json.loads(dcf("top", "--json").stdout)
+    top = json.loads(dcf("runs", "top", "--json").stdout)
     holds = next(agent["holds"] for agent in top["agents"] if agent["agent"] == "top-judged")
     assert [(lease["state"], lease["lease_expires_at"]) for lease in holds] == [("A", None)]
-    assert "expired" not in dcf("top").stdout
+    assert "expired" not in dcf("runs", "top").stdout
 
 
 def test_a_run_that_just_ended_is_not_counted_as_running(dcf: Dcf, seed: Seed) -> None:
     seed()
-    found = json.loads(dcf("top", "--json").stdout)
+    found = json.loads(dcf("runs", "top", "--json").stdout)
     assert found["counts"]["running"] == sum(row["status"] == "running" for row in found["runs"]) < top.MOST_RUNS
 
 
 def test_a_pipe_gets_one_snapshot(dcf: Dcf, run: str) -> None:
-    lines = dcf("top").stdout.splitlines()
+    lines = dcf("runs", "top").stdout.splitlines()
     assert next(line for line in lines if line.startswith(run))
     held = next(line for line in lines if line.startswith("top-ann") and run in line)
     assert "First" in held
@@ -88,7 +88,7 @@ def test_a_pipe_gets_one_snapshot(dcf: Dcf, run: str) -> None:
 def test_a_run_that_is_stuck_stands_first_with_the_reason(dcf: Dcf, world: World) -> None:
     forgotten = stuck_run(world, "Forgotten")
     newer = started(world, workflow({"Only": task()}), agents={"Only": "top-ann"})
-    found = json.loads(dcf("top", "--json").stdout)["runs"]
+    found = json.loads(dcf("runs", "top", "--json").stdout)["runs"]
     ids, stuck = [row["workflow_id"] for row in found], [row["stuck"] for row in found]
     assert ids.index(forgotten) < ids.index(newer)
     assert len(ids) == len(set(ids))

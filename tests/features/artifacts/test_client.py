@@ -42,7 +42,7 @@ def test_what_cannot_be_kept_is_refused(client: Client, run_id: str, tmp_path: P
 
 
 def test_no_field_of_what_is_on_the_shelf_is_left_out(served: Client, run_id: str) -> None:
-    served.put_project(run_id)
+    served.put_project(run_id, max_in_progress=2, budget={"tokens": 5})
     shown = served._tools.call("get_project", project=run_id)
     assert set(shown["project"]) == {one.name for one in fields(ProjectDetails)}
     assert set(shown["overview"]) == {one.name for one in fields(ProjectOverview)}

@@ -22,29 +22,29 @@ def test_a_file_is_kept_listed_and_written_again(dcf: Dcf, run: str, tmp_path: P
     data, file, copy = secrets.token_bytes(2000), tmp_path / "report.pdf", tmp_path / "copy.pdf"
     file.write_bytes(data)
     given = ("--type", "application/pdf", "--state", "A", "--metadata", '{"pages": 3}')
-    kept = dcf("artifacts", "put", run, file, *given).stdout.strip()
+    kept = dcf("artifacts", "add", run, file, *given).stdout.strip()
     assert kept.startswith("report.pdf-")
-    assert dcf("artifacts", "put", run, file, "--type", "application/pdf").stdout.strip() == kept
-    assert dcf("artifacts", "get", run, kept, "-o", copy).exit_code == 0
+    assert dcf("artifacts", "add", run, file, "--type", "application/pdf").stdout.strip() == kept
+    assert dcf("artifacts", "show", run, kept, "--to", copy).exit_code == 0
     assert copy.read_bytes() == data
-    assert dcf("artifacts", "get", run, kept, "-o", copy).exit_code == 2, "nothing is overwritten"
-    assert dcf("artifacts", "get", run, kept).stdout_bytes == data
-    whole = json.loads(dcf("artifacts", "get", run, kept, "--json").stdout)
+    assert dcf("artifacts", "show", run, kept, "--to", copy).exit_code == 2, "nothing is overwritten"
+    assert dcf("artifacts", "show", run, kept).stdout_bytes == data
+    whole = json.loads(dcf("artifacts", "show", run, kept, "--json").stdout)
     assert (whole["artifact_id"], base64.b64decode(whole["content"]), whole["encoding"]) == (kept, data, "base64")
-    saved = json.loads(dcf("artifacts", "get", run, kept, "-o", tmp_path / "again.pdf", "--json").stdout)
+    saved = json.loads(dcf("artifacts", "show", run, kept, "--to", tmp_path / "again.pdf", "--json").stdout)
     assert ("content" in saved, (tmp_path / "again.pdf").read_bytes()) == (False, data)
-    listed = json.loads(dcf("artifacts", "list", run, "--json").stdout)
+    listed = json.loads(dcf("artifacts", "ls", run, "--json").stdout)
     (one,) = listed["artifacts"]
     assert one["metadata"] == {"pages": 3}
     assert (one["sha256"], one["state"], one["size"]) == (hashlib.sha256(data).hexdigest(), "A", 2000)
-    assert "1 artifacts, 2000 bytes." in dcf("artifacts", "list", run).stdout
-    assert dcf("artifacts", "get", run, "nothing").exit_code == 3
-    assert dcf("artifacts", "get", "nowhere", kept).exit_code == 3
-    assert dcf("artifacts", "put", run, tmp_path / "missing").exit_code == 2
-    assert dcf("artifacts", "put", run, "-").exit_code == 2
-    assert "--metadata is no JSON object" in dcf("artifacts", "put", run, file, "--metadata", "[3]").stderr
+    assert "1 artifacts, 2000 bytes." in dcf("artifacts", "ls", run).stdout
+    assert dcf("artifacts", "show", run, "nothing").exit_code == 3
+    assert dcf("artifacts", "show", "nowhere", kept).exit_code == 3
+    assert dcf("artifacts", "add", run, tmp_path / "missing").exit_code == 2
+    assert dcf("artifacts", "add", run, "-").exit_code == 2
+    assert "--metadata is no JSON object" in dcf("artifacts", "add", run, file, "--metadata", "[3]").stderr
     long = json.dumps({"pages": "x" * 17_000})
-    assert "at most 16384 bytes" in dcf("artifacts", "put", run, file, "--metadata", long).stderr
+    assert "at most 16384 bytes" in dcf("artifacts", "add", run, file, "--metadata", long).stderr
 
 
 def test_long_content_goes_into_the_data_directory_beside_an_embedded_redis(dcf_alone: Dcf, tmp_path: Path) -> None:
@@ -52,9 +52,9 @@ def test_long_content_goes_into_the_data_directory_beside_an_embedded_redis(dcf_
     file.write_bytes(data)
     workflow.write_text('{"asl": {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true}}}}')
     assert dcf_alone("start", workflow, "--id", "big-run").exit_code == 0
-    kept = dcf_alone("artifacts", "put", "big-run", file).stdout.strip()
+    kept = dcf_alone("artifacts", "add", "big-run", file).stdout.strip()
     home = tmp_path / "data" / "artifacts"
-    assert len([one for one in home.rglob("*") if one.is_file()]) == 2, "it was put in parts"
-    assert dcf_alone("artifacts", "get", "big-run", kept).stdout_bytes == data
-    assert dcf_alone("delete", "big-run", "--yes").exit_code == 0
+    assert len([one for one in home.rglob("*") if one.is_file()]) == 9, "it was put in parts"
+    assert dcf_alone("artifacts", "show", "big-run", kept).stdout_bytes == data
+    assert dcf_alone("runs", "delete", "big-run", "--yes").exit_code == 0
     assert not list(home.iterdir())

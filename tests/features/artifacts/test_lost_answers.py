@@ -18,8 +18,8 @@ from dcf.core.lifecycle.creation import Create
 from dcf.errors import StoreUnavailable, UnknownOutcome
 from dcf.features.artifacts import quota_storage as artifact_quotas
 from dcf.features.artifacts.keys import arriving
-from dcf.features.artifacts.model import ArtifactKind, ArtifactPut, ArtifactStands
-from dcf.features.artifacts.operations import ArtifactRead, PartGiven
+from dcf.features.artifacts.model import ArtifactKind, ArtifactPut, ArtifactStands, PartGiven
+from dcf.features.artifacts.operations import ArtifactRead
 from dcf.features.artifacts.storage import ArtifactStore
 from dcf.store.access.authors import authored_by
 from dcf.store.keys import table as keys

@@ -15,8 +15,7 @@ from dcf.adapters.blobs import open_blob_store
 from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.errors import InvalidArgument, StoreUnavailable
-from dcf.features.artifacts.model import ArtifactKind, ArtifactStands
-from dcf.features.artifacts.operations import PartGiven
+from dcf.features.artifacts.model import ArtifactKind, ArtifactStands, PartGiven
 from dcf.features.artifacts.storage import blob_name
 from dcf.ports import BlobStore
 from tests.tools.access import ask, key_of

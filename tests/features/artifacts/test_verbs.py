@@ -18,8 +18,7 @@ from dcf.application.application import Application
 from dcf.core.access.model import Caller, Scope
 from dcf.core.access.quotas import Account, Quotas
 from dcf.features.artifacts.keys import BLOBS, UPLOADS
-from dcf.features.artifacts.model import MOST_PARTS, UPLOAD_LIFE_S, ArtifactKind, ArtifactStands
-from dcf.features.artifacts.operations import PartGiven
+from dcf.features.artifacts.model import MOST_PARTS, UPLOAD_LIFE_S, ArtifactKind, ArtifactStands, PartGiven
 from dcf.store.keys import table as keys
 from dcf.tools.mcp.server import build_server
 from dcf.values.refusal import Refusal

@@ -136,24 +136,26 @@ def no_clock(world: World) -> Iterator[None]:
 def test_a_clock_that_is_not_there(dcf: Dcf, world: World) -> None:
     said = dcf("why", clock_is_late(world)).stdout
     assert "! clock_absent: No clock has ever looked" in said
-    assert "dcf pulse" in said
+    assert "dcf store pulse" in said
 
 
 def test_events_by_state_type_and_time(dcf: Dcf, world: World) -> None:
     run = started(world, chain("A", "B"), agents={"A": "a-1"})
     world.do(run, "A", "a-1")
-    said = dcf("events", run, "--state", "A", "--type", "LeaseAcquired", "--type", "StateSucceeded").stdout.split("\n")
+    said = dcf(
+        "runs", "events", run, "--state", "A", "--type", "LeaseAcquired", "--type", "StateSucceeded"
+    ).stdout.split("\n")
     assert [line.split()[1] for line in said if line] == ["LeaseAcquired", "StateSucceeded"]
-    assert dcf("events", run, "--since", "1h").stdout == dcf("events", run).stdout != ""
-    assert dcf("events", run, "--until", "2001-01-01T00:00:00Z").stdout == ""
-    newest = dcf("events", run, "--newest", "--json").stdout.splitlines()
-    assert newest == dcf("events", run, "--json").stdout.splitlines()[::-1]
-    first = dcf("events", run, "--json", "--limit", "2")
+    assert dcf("runs", "events", run, "--since", "1h").stdout == dcf("runs", "events", run).stdout != ""
+    assert dcf("runs", "events", run, "--until", "2001-01-01T00:00:00Z").stdout == ""
+    newest = dcf("runs", "events", run, "--newest", "--json").stdout.splitlines()
+    assert newest == dcf("runs", "events", run, "--json").stdout.splitlines()[::-1]
+    first = dcf("runs", "events", run, "--json", "--limit", "2")
     cursor = first.stderr.split()[-1]
-    rest = dcf("events", run, "--json", "--cursor", cursor).stdout
-    assert first.stdout + rest == dcf("events", run, "--json").stdout
+    rest = dcf("runs", "events", run, "--json", "--cursor", cursor).stdout
+    assert first.stdout + rest == dcf("runs", "events", run, "--json").stdout
 
 
 @rows("wrong", [["--since", "noon"], ["--cursor", "x"], ["--newest", "--follow"]])
 def test_events_refuses_what_it_does_not_understand(dcf: Dcf, world: World, wrong: list[str]) -> None:
-    assert dcf("events", nobody_assigned(world), *wrong).exit_code == 2
+    assert dcf("runs", "events", nobody_assigned(world), *wrong).exit_code == 2

@@ -97,9 +97,19 @@ def test_a_state_whose_agent_was_told_and_never_came(world: World) -> None:
     assert "a-gone was told once" in finding.sentence
     assert "never seen" in finding.sentence
     assert finding.evidence["seen"] == {"a-gone": None}
-    assert finding.remedy.command == "dcf worker FUNCTIONS.py --agent-id a-gone --state A"
+    assert "`dcf worker FUNCTIONS.py --agent-id a-gone --state A`" in finding.remedy.sentence
     world.acquire(run, "A", "a-gone")
     only(world, run, Cause.LEASE_HELD)
+
+
+def test_the_function_that_a_state_means_is_named_where_nobody_takes_it(world: World) -> None:
+    """A worker that has another function for the name of the state releases it."""
+    document = chain("A", "B")
+    document["asl"]["States"]["A"]["Resource"] = "dcf:task:flow.fetch"
+    run = started(world, document, agents={"A": "a-other"})
+    finding = only(world, run, Cause.NOT_TAKEN)
+    assert finding.sentence.endswith("never seen; only a worker that has the function flow.fetch does it.")
+    assert finding.evidence["function"] == "flow.fetch"
 
 
 def test_an_agent_that_was_seen_is_told_from_one_that_never_was(world: World) -> None:
@@ -172,7 +182,7 @@ def test_a_state_that_waits_for_others_is_explained_by_the_one_at_the_root(world
     finding = only(world, run, Cause.WAITING_FOR, "C")
     assert finding.evidence["waits_for"] == ["A"]
     assert finding.evidence["root"]["cause"] == "not_taken"
-    assert finding.remedy.command == "dcf worker FUNCTIONS.py --agent-id a-gone --state A"
+    assert "`dcf worker FUNCTIONS.py --agent-id a-gone --state A`" in finding.remedy.sentence
     world.do(run, "A", "a-gone")
     assert found(world, run, "C")[0].evidence["waits_for"] == ["B"]
 
@@ -236,7 +246,7 @@ def test_an_expired_lease_that_nobody_took_over(world: World) -> None:
     world.make_due(run, "A")
     world.notifications.pulse()
     again = only(world, run, Cause.LEASE_EXPIRED)
-    assert "was told once" in again.sentence
+    assert "were told once" in again.sentence
     world.acquire(run, "A", "a-2")
     only(world, run, Cause.LEASE_HELD)
 

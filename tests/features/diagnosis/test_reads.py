@@ -10,6 +10,7 @@ from dcf.features.diagnosis.model import Cause
 from dcf.features.diagnosis.storage import MOST
 from tests.features.diagnosis.test_operations import clock_looked, found, only, put, started
 from tests.store.connection.test_faults import TROUBLES, Trouble, on, server_for
+from tests.support.advised import advised_command
 from tests.support.redis.counting import CountingPool
 from tests.support.redis.documents import Place, set_member
 from tests.support.tables import rows
@@ -32,7 +33,7 @@ def test_a_redis_that_refuses_writes_is_the_only_finding(tmp_path: Path, trouble
             said = error.message
         else:
             assert (finding.cause, finding.stuck) == (Cause.STORE_REFUSES_WRITES, True)
-            assert finding.remedy.command == "dcf doctor"
+            assert advised_command(finding.remedy) == "dcf doctor"
             said = str(finding.evidence["error"])
         assert said == trouble.said
         trouble.end(server)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 import typer.main
+from typer.core import TyperGroup
 
 from dcf.cli.app import app
 from dcf.features.diagnosis import remedies
@@ -18,7 +19,6 @@ from dcf.tools.mcp import selection as profiles  # noqa: F401 - importing it reg
 from dcf.verbs.registry import TOOLS
 from tests.cli.conftest import Dcf
 from tests.features.diagnosis.test_commands import (
-    clock_is_late,
     holder_hangs,
     holder_vanished,
     never_started,
@@ -28,6 +28,7 @@ from tests.features.diagnosis.test_commands import (
     worker_missing,
 )
 from tests.features.diagnosis.test_operations import clock_looked
+from tests.support.advised import advised_command
 from tests.support.redis.documents import set_member
 from tests.support.tables import rows
 from tests.support.world import World
@@ -61,21 +62,22 @@ TO_COME: Final = frozenset(
 
 @rows("remedy", ALL.values(), ids=ALL)
 def test_the_advised_call_is_a_call_of_a_tool(remedy: Remedy) -> None:
-    if remedy.tool is None:
-        return
     TOOLS[remedy.tool].arguments.model_validate(dict(remedy.arguments))
 
 
 @rows("remedy", ALL.values(), ids=ALL)
 def test_the_advised_command_is_a_command_with_these_arguments(remedy: Remedy) -> None:
-    if remedy.command is None:
-        return
-    dcf, name, *words = shlex.split(remedy.command)
+    dcf, name, *words = shlex.split(advised_command(remedy))
     assert dcf == "dcf"
     group = typer.main.get_group(app)
-    _, command, _ = group.resolve_command(group.make_context(dcf, [name]), [name])
+    context = group.make_context(dcf, [name])
+    _, command, _ = group.resolve_command(context, [name])
+    if isinstance(command, TyperGroup):
+        name, *words = words
+        context = command.make_context(context.info_name, [name], parent=context)
+        _, command, _ = command.resolve_command(context, [name])
     assert command is not None, name
-    command.make_context(name, words)
+    command.make_context(name, words, parent=context)
 
 
 def blocked(world: World) -> str:
@@ -107,9 +109,8 @@ def nothing_open(world: World) -> str:
 CLEARED: dict[Callable[[World], str], tuple[str, str | None]] = {
     never_started: ("not_started", "not_taken"),
     nobody_notified: ("not_notified", "not_taken"),
-    nobody_assigned: ("nobody_assigned", "not_notified"),
+    nobody_assigned: ("nobody_assigned", "not_taken"),
     holder_hangs: ("lease_held", "not_notified"),
-    clock_is_late: ("clock_late", "not_finalized"),
     paused: ("paused", "not_taken"),
     blocked: ("blocked", "not_taken"),
     timer_lost: ("timer_lost", "not_taken"),
@@ -124,9 +125,8 @@ def test_the_advised_command_clears_the_cause(dcf: Dcf, world: World, case: Call
     run, (cause, after) = case(world), CLEARED[case]
     (finding,) = world.diagnosis.explain(run).findings
     assert finding.cause == cause
-    assert finding.remedy.command is not None
-    _, *words = shlex.split(finding.remedy.command.replace("AGENT", "a-1"))
-    done = dcf(*words, *(["--yes"] if words[0] in {"release", "cancel"} else []))
+    _, *words = shlex.split(advised_command(finding.remedy).replace("AGENT", "a-1"))
+    done = dcf(*words, *(["--yes"] if {"release", "cancel"} & {*words[:2]} else []))
     assert done.exit_code == 0, done.output
     assert [one.cause for one in world.diagnosis.explain(run).findings] == [after]
 
@@ -134,7 +134,7 @@ def test_the_advised_command_clears_the_cause(dcf: Dcf, world: World, case: Call
 def test_the_errors_of_a_worker_that_keeps_failing_are_what_the_advised_command_prints(dcf: Dcf, world: World) -> None:
     clock_looked(world)
     (finding,) = world.diagnosis.explain(worker_fails(world)).findings
-    _, *words = shlex.split(finding.remedy.command or "")
+    _, *words = shlex.split(advised_command(finding.remedy))
     assert dcf(*words).stdout.count("Broken") == 2
 
 
@@ -142,7 +142,7 @@ def test_an_expired_lease_is_taken_over_once_its_agents_were_told(dcf: Dcf, worl
     clock_looked(world)
     run = holder_vanished(world)
     (finding,) = world.diagnosis.explain(run).findings
-    _, *words = shlex.split(finding.remedy.command or "")
+    _, *words = shlex.split(advised_command(finding.remedy))
     assert dcf(*words).exit_code == 0
     (finding,) = world.diagnosis.explain(run).findings
     assert finding.evidence["told_times"] == 1

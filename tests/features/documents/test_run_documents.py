@@ -133,8 +133,8 @@ async def test_only_an_operator_or_the_planner_writes_and_the_planner_only_agent
     before = everything(raw_redis, run_id)
     meta, state = keys(run_id)["meta"], keys(run_id)["state"]
     for key, arguments in (
-        (meta, {"path": "agents", "value_json": {"A": "w"}}),
         (meta, {"path": "agents", "value_json": {"A": "w"}, "agent_id": "other"}),
+        (meta, {"path": "finalize_note", "value_json": '"x"'}),
         (meta, {"path": "finalize_note", "value_json": '"x"', "agent_id": "planner-1"}),
         (meta, {"path": "$", "value_json": {"agents": {"A": "w"}}, "agent_id": "planner-1"}),
         (meta, {"path": "planner_agent_id", "value_json": '"other"', "agent_id": "planner-1"}),
@@ -142,7 +142,7 @@ async def test_only_an_operator_or_the_planner_writes_and_the_planner_only_agent
     ):
         answer = await tools.refused("forbidden", "json_set", redis_key=key, **arguments)
         assert answer.broken
-    await tools.refused("forbidden", "json_delete", redis_key=meta, path="agents")
+    await tools.refused("invalid_edit", "json_delete", redis_key=meta, path="agents")
     await tools.refused("forbidden", "json_increment", redis_key=meta, path="x", delta=1)
     assert everything(raw_redis, run_id) == before
 

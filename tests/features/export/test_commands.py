@@ -1,4 +1,4 @@
-"""`dcf export`: a run as a file that is read without Redis, and as a page that is read without dcf."""
+"""`dcf runs export`: a run as a file that is read without Redis, and as a page that is read without dcf."""
 
 import json
 import re
@@ -86,7 +86,7 @@ def run(world: World) -> str:
 
 
 def exported(dcf: Dcf, run: str, file: Path) -> dict[str, Any]:
-    assert dcf("export", run, "-o", file).exit_code == 0
+    assert dcf("runs", "export", run, "--to", file).exit_code == 0
     found: dict[str, Any] = json.loads(file.read_text("utf-8"))
     return found
 
@@ -117,20 +117,23 @@ def test_an_exported_run_is_shown_without_redis(dcf: Dcf, run: str, tmp_path: Pa
     assert "held by l-1" in there
     assert "\x1b" not in there
     for picture in ("text", "mermaid"):
-        drawn = dcf("graph", "--file", file, "--format", picture, REDIS_URL=NOWHERE).stdout
-        assert drawn == dcf("graph", run, "--format", picture).stdout != ""
-    assert json.loads(dcf("graph", "--file", file, "--json", REDIS_URL=NOWHERE).stdout)["maps"]["Each"] == {
-        "size": 3, "done": 3, "failed": 1,
-    }  # fmt: skip
+        drawn = dcf("graph", "--file", file, "-o", picture, REDIS_URL=NOWHERE).stdout
+        assert drawn == dcf("graph", run, "-o", picture).stdout != ""
+    standing = json.loads(dcf("graph", "--file", file, "--json", REDIS_URL=NOWHERE).stdout)
+    assert standing["maps"]["Each"] == {"size": 3, "done": 3, "failed": 1}
     why = json.loads(dcf("why", run, "--json").stdout)
     told = json.loads(dcf("why", "--file", file, "--json", REDIS_URL=NOWHERE).stdout)
     assert [one["cause"] for one in told["findings"]] == [one["cause"] for one in why["findings"]]
     assert [one["state"] for one in told["findings"]] == [one["state"] for one in why["findings"]] != []
     assert "held" in dcf("why", "--file", file, "Both/0/L", REDIS_URL=NOWHERE).stdout
-    events = dcf("events", run, "--json").stdout
-    assert dcf("events", "--file", file, "--json", REDIS_URL=NOWHERE).stdout == events
+    events = dcf("runs", "events", run, "--json").stdout
+    assert dcf("runs", "events", "--file", file, "--json", REDIS_URL=NOWHERE).stdout == events
     some = ("--state", "S", "--type", "StateFailed", "--newest")
-    assert dcf("events", "--file", file, *some, REDIS_URL=NOWHERE).stdout == dcf("events", run, *some).stdout != ""
+    assert (
+        dcf("runs", "events", "--file", file, *some, REDIS_URL=NOWHERE).stdout
+        == dcf("runs", "events", run, *some).stdout
+        != ""
+    )
 
 
 @rows("of_a_file", [False, True])
@@ -140,7 +143,10 @@ def test_the_page_fetches_nothing_runs_nothing_and_shows_everything(
     file, page = tmp_path / "run.json", tmp_path / "run.html"
     exported(dcf, run, file)
     what = ["--file", file] if of_a_file else [run]
-    assert dcf("export", *what, "--html", "-o", page, **({"REDIS_URL": NOWHERE} if of_a_file else {})).exit_code == 0
+    assert (
+        dcf("runs", "export", *what, "--html", "--to", page, **({"REDIS_URL": NOWHERE} if of_a_file else {})).exit_code
+        == 0
+    )
     text = page.read_text("utf-8")
     found = Page(text)
     assert not {"script", "img", "link", "iframe", "object", "base", "form", "a"} & set(found.tags)
@@ -171,7 +177,7 @@ def test_a_run_of_many_states_is_exported_whole_and_its_page_says_what_it_leaves
     found = exported(dcf, run, tmp_path / "run.json")
     assert len(found["states"]) == 451
     assert len(found["events"]) == len(list(world.history_of(run)))
-    dcf("export", run, "--html", "-o", tmp_path / "run.html")
+    dcf("runs", "export", run, "--html", "--to", tmp_path / "run.html")
     text = (tmp_path / "run.html").read_text("utf-8")
     assert "This page has the first 100 states; the JSON export has all." in text
     assert "This page has the first 100 events; the JSON export has all." in text
@@ -181,7 +187,13 @@ def test_a_run_of_many_states_is_exported_whole_and_its_page_says_what_it_leaves
 def test_a_file_that_is_no_export_is_refused(dcf: Dcf, tmp_path: Path, broken: str) -> None:
     file = tmp_path / "broken.json"
     file.write_text(broken)
-    for command in (("show",), ("events",), ("why",), ("graph",), ("export", "--html")):
+    for command in (
+        ("show",),
+        ("runs", "events"),
+        ("why",),
+        ("graph",),
+        ("runs", "export", "--html"),
+    ):
         assert dcf(*command, "--file", file, REDIS_URL=NOWHERE).exit_code == 2
 
 
@@ -193,7 +205,7 @@ def test_an_export_that_somebody_changed_by_hand_is_shown_as_far_as_it_goes(dcf:
     found["events"].append({"type": None})
     found["definition"] = {"asl": 1}
     file.write_text(json.dumps(found))
-    for command in (("show",), ("why",), ("export", "--html")):
+    for command in (("show",), ("why",), ("runs", "export", "--html")):
         assert dcf(*command, "--file", file, REDIS_URL=NOWHERE).exit_code == 0
     assert dcf("graph", "--file", file, REDIS_URL=NOWHERE).exit_code == 2
 
@@ -204,7 +216,13 @@ def test_an_export_is_read_on_another_machine_with_an_empty_data_directory(
     file, elsewhere = tmp_path / "run.json", tmp_path / "elsewhere"
     exported(dcf, run, file)
     monkeypatch.delenv("REDIS_URL")
-    for command in (("show",), ("events",), ("why",), ("graph",), ("export", "--html")):
+    for command in (
+        ("show",),
+        ("runs", "events"),
+        ("why",),
+        ("graph",),
+        ("runs", "export", "--html"),
+    ):
         read = dcf(*command, "--file", file, DCF_DATA_DIR=str(elsewhere))
         assert (read.exit_code, read.stdout != "") == (0, True)
     assert not elsewhere.exists(), "no Redis was started"
@@ -216,7 +234,7 @@ def test_a_report_in_markdown_tells_of_states_and_journal_and_shows_texts_as_the
     for kind, text in ((EntryKind.MILESTONE, "**Half** way\n# no heading"), (EntryKind.NOTE, HOSTILE)):
         wish = AddEntry(kind=kind, text=text, agent="ann", key=text, is_operator=True)
         assert isinstance(world.journal.add_journal_entry(run, wish), EntryAdded)
-    report = dcf("export", run, "--markdown").stdout
+    report = dcf("runs", "export", run, "--markdown").stdout
     lines = report.split("\n")
     assert lines[0] == f"# {run}: running"
     assert "| Each/0/S | succeeded | 1 |" in report
@@ -228,9 +246,11 @@ def test_a_report_in_markdown_tells_of_states_and_journal_and_shows_texts_as_the
 
 
 def test_a_report_tells_how_a_run_that_grew_was_closed(dcf: Dcf) -> None:
-    assert dcf("open", "report", "--id", "grown-report").exit_code == 0
-    assert dcf("close", "grown-report", "--status", "partial", "--summary", "All *done*", "--yes").exit_code == 0
-    report = dcf("export", "grown-report", "--markdown").stdout
+    assert dcf("runs", "open", "report", "--id", "grown-report").exit_code == 0
+    assert (
+        dcf("runs", "close", "grown-report", "--status", "partial", "--summary", "All *done*", "--yes").exit_code == 0
+    )
+    report = dcf("runs", "export", "grown-report", "--markdown").stdout
     assert report.startswith("# grown-report: partial\n")
     assert "\n## Summary\n\nAll \\*done\\*\n" in report
 
@@ -241,7 +261,7 @@ def test_export_wants_one_thing_to_export(dcf: Dcf, run: str, tmp_path: Path) ->
         [run, "--file", "x"],
         [run, "--html", "--json"],
         [run, "--html", "--markdown"],
-        [run, "-o", tmp_path],
+        [run, "--to", tmp_path],
     ):
-        assert dcf("export", *wrong).exit_code == 2
-    assert dcf("export", "no-such-run").exit_code == 3
+        assert dcf("runs", "export", *wrong).exit_code == 2
+    assert dcf("runs", "export", "no-such-run").exit_code == 3

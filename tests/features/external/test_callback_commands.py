@@ -26,32 +26,32 @@ def test_a_task_is_kept_alive_and_answered_and_every_face_says_so(dcf: Dcf, worl
     assert "Ask" in dcf("show", asking).stdout
     assert "Ask" in dcf("graph", asking).stdout
     token = world.given(asking, "Ask")["token"]
-    alive = json.loads(dcf("task", "heartbeat", token, "--json").stdout)
+    alive = json.loads(dcf("states", "heartbeat", token, "--json").stdout)
     assert alive["heartbeat_due"] is not None
-    wrong = dcf("task", "success", token, "--usage", '{"tokens": 1}')
+    wrong = dcf("states", "succeed", token, "--usage", '{"tokens": 1}')
     assert (wrong.exit_code, "--usage" in wrong.stderr) == (2, True)
-    done = dcf("task", "success", token, "--output", '{"paid": true}', "--usage", '{"tokens_in": 900}').stdout
+    done = dcf("states", "succeed", token, "--output", '{"paid": true}', "--usage", '{"tokens_in": 900}').stdout
     assert done.startswith(f"Ask of {asking} is succeeded. ")
     assert world.meta(asking)["output"] == {"paid": True}
-    assert json.loads(dcf("usage", asking, "--json").stdout)["total"]["tokens_in"] == 900
-    again = json.loads(dcf("task", "success", token, "--output", '{"paid": true}', "--json").stdout)
+    assert json.loads(dcf("runs", "usage", asking, "--json").stdout)["total"]["tokens_in"] == 900
+    again = json.loads(dcf("states", "succeed", token, "--output", '{"paid": true}', "--json").stdout)
     assert (again["workflow_id"], again["repeated"]) == (asking, True)
-    refused = dcf("task", "failure", token, "--error", "Late")
+    refused = dcf("states", "fail", token, "--error", "Late")
     assert (refused.exit_code, "task_token_used" in refused.stderr) == (1, True)
-    assert "by=local" in dcf("events", asking).stdout
+    assert "by=local" in dcf("runs", "events", asking).stdout
 
 
 @pytest.mark.usefixtures("dcf")
 def test_a_token_on_standard_input_fails_the_task(world: World, asking: str) -> None:
     token = world.given(asking, "Ask")["token"]
     given = ("--error", "No", "--cause", "why", "--usage", '{"tokens_out": 7}')
-    told = call("task", "failure", "-", *given, stdin=f"{token}\n")
+    told = call("states", "fail", "-", *given, stdin=f"{token}\n")
     assert told.exit_code == 0
     assert world.run_status(asking) is RunStatus.FAILED
-    used = call("usage", asking, "--json").stdout
+    used = call("runs", "usage", asking, "--json").stdout
     assert json.loads(used)["total"]["tokens_out"] == 7
 
 
 def test_a_text_that_is_no_token_is_refused(dcf: Dcf) -> None:
-    refused = dcf("task", "heartbeat", "nothing")
+    refused = dcf("states", "heartbeat", "nothing")
     assert (refused.exit_code, "task_token_unknown" in refused.stderr) == (1, True)

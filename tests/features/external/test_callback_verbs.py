@@ -71,7 +71,7 @@ async def test_a_worker_gets_the_token_with_its_lease_and_its_completion_waits(t
     explained = await tools.ok("explain_run", workflow_id=run)
     (found,) = (one for one in explained["findings"] if one["state"] == "A")
     assert found["cause"] == "waiting_for_callback"
-    assert "dcf task success TOKEN" in found["remedy"]["sentence"]
+    assert "`send_task_result(outcome=success)`" in found["remedy"]["sentence"]
     await tools.ok("send_task_success", task_token=held["work"]["task_token"], output_json=1)
     claimed = await tools.ok("claim_ready_state", workflow_id=run, owner_agent_id="worker-1")
     assert (claimed["state"], claimed["work"]["input"]) == ("B", 1)

@@ -1,4 +1,4 @@
-"""`dcf signal`, and what `dcf show`, `dcf ls` and `dcf why` tell of signals and child runs."""
+"""`dcf runs signal`, and what `dcf show`, `dcf ls` and `dcf why` tell of signals and child runs."""
 
 import json
 import uuid
@@ -22,17 +22,17 @@ def test_a_signal_ends_the_state_that_waits_for_it(dcf: Dcf, world: World, tmp_p
     assert "waits for a signal 'paid' since" in " ".join(dcf("why", run).stdout.split())
     payload = tmp_path / "payload.json"
     payload.write_text('{"amount": 7}')
-    told = dcf("signal", run, "paid", "--payload", payload, "--reason", "bank", "--request-id", "b-1").stdout
+    told = dcf("runs", "signal", run, "paid", "--payload", payload, "--reason", "bank", "--request-id", "b-1").stdout
     assert told == f"paid ended Paid of {run}.\n"
     assert world.meta(run)["output"] == {"amount": 7}
-    again = json.loads(dcf("signal", run, "paid", "--payload", payload, "--request-id", "b-1", "--json").stdout)
+    again = json.loads(dcf("runs", "signal", run, "paid", "--payload", payload, "--request-id", "b-1", "--json").stdout)
     assert (again["repeated"], again["state"], again["number"]) == (True, "Paid", 1)
-    assert "reason=bank" in dcf("events", run).stdout
+    assert "reason=bank" in dcf("runs", "events", run).stdout
 
 
 def test_a_signal_that_comes_early_is_kept_and_shown(dcf: Dcf, world: World) -> None:
     run = world.create(workflow({"Work": {"Type": "Task", "Next": "Paid"}, "Paid": WAITS}))
-    assert dcf("signal", run, "paid").stdout.startswith("paid is kept. No state waits for it yet;")
+    assert dcf("runs", "signal", run, "paid").stdout.startswith("paid is kept. No state waits for it yet;")
     assert "signals kept: paid (1)" in dcf("show", run).stdout
     assert json.loads(dcf("show", run, "--json").stdout)["meta"]["signals"][0]["name"] == "paid"
     world.do(run, "Work")
@@ -41,11 +41,11 @@ def test_a_signal_that_comes_early_is_kept_and_shown(dcf: Dcf, world: World) -> 
 
 def test_what_cannot_be_sent_is_refused_in_words(dcf: Dcf, world: World) -> None:
     run = world.create(workflow({"Paid": WAITS}))
-    refused = dcf("signal", run, "payed")
+    refused = dcf("runs", "signal", run, "payed")
     assert refused.exit_code == 1
     assert "it waits for paid" in refused.stderr
-    assert dcf("signal", run, "two words").exit_code == 2
-    assert dcf("signal", "nowhere", "paid").exit_code == 3
+    assert dcf("runs", "signal", run, "two words").exit_code == 2
+    assert dcf("runs", "signal", "nowhere", "paid").exit_code == 3
 
 
 def test_children_are_listed_below_their_parent_and_name_it(dcf: Dcf, world: World) -> None:

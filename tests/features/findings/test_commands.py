@@ -37,14 +37,14 @@ def test_a_finding_from_its_beginning_to_its_end(dcf: Dcf, project: str) -> None
     made = told(dcf, "findings", "add", *given)
     finding_id = made["finding"]["finding_id"]
     assert (made["existed"], told(dcf, "findings", "add", *given)["existed"]) == (False, True)
-    found = dcf("findings", "search", "c++", "--project", project, "--only-own")
+    found = dcf("findings", "ls", "c++", "--project", project, "--only-own")
     assert all(word in found.stdout for word in (finding_id, "Prices lack a currency", "high", "#api", "1 of 1"))
     better = told(dcf, "findings", "add", "Prices need one", "EUR.", "--project", project)["finding"]["finding_id"]
     done = dcf("findings", "update", finding_id, "--superseded-by", better, "--reason", "better", "--as", "ann")
     assert (done.exit_code, "is changed" in done.stdout) == (0, True)
     shown = dcf("findings", "show", finding_id).stdout
     assert all(word in shown for word in ("superseded", better, "7 is not 7 EUR", "ann", "better"))
-    rows = told(dcf, "findings", "search", "--project", project, "--only-own", "--status", "any")
+    rows = told(dcf, "findings", "ls", "--project", project, "--only-own", "--status", "any")
     assert ([row["finding_id"] for row in rows["findings"]], rows["total"]) == ([better, finding_id], 2)
     assert dcf("findings", "delete", better).exit_code == 2
     assert told(dcf, "findings", "delete", better, "--yes") == {"finding_id": better, "existed": True}
@@ -64,9 +64,9 @@ def test_what_is_refused_names_commands(dcf: Dcf, project: str) -> None:
     keyed = ("--project", project, "--key", "k")
     told(dcf, "findings", "add", "one", "one", *keyed)
     other = dcf("findings", "add", "two", "two", *keyed)
-    assert (other.exit_code, "`dcf findings update`" in other.stderr) == (1, True)
+    assert (other.exit_code, "`dcf findings update FINDING_ID`" in other.stderr) == (1, True)
     assert dcf("findings", "add", "x", "y", "--severity", "odd").exit_code == 2
-    assert dcf("findings", "search", "--status", "odd").exit_code == 2
+    assert dcf("findings", "ls", "--status", "odd").exit_code == 2
     assert dcf("findings", "add", "x", "y", "--location", "7").exit_code == 2
     assert "--metadata is no JSON object" in dcf("findings", "add", "x", "y", "--metadata", "7").stderr
-    assert "Give --run too" in dcf("findings", "add", "x", "y", "--state", "A").stderr
+    assert "Pass `--run` too" in dcf("findings", "add", "x", "y", "--state", "A").stderr

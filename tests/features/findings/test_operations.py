@@ -6,9 +6,9 @@ from functools import partial
 import pytest
 
 from dcf.features.findings import operations as knowledge
-from dcf.features.findings.changing import FindingWish, NewFinding
+from dcf.features.findings.changing import FindingsQuery, FindingWish, NewFinding
 from dcf.features.findings.model import FindingStatus, Severity
-from dcf.features.findings.operations import FindingKept, FindingsQuery, Knowledge
+from dcf.features.findings.operations import FindingKept, Knowledge
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.values.refusal import Refusal
 from tests.support.redis.proxy import Fault, Proxy

@@ -150,6 +150,24 @@ def test_the_worker_is_told_of_rework_and_the_reviewers_of_their_work(world: Wor
     assert world.notifications.is_current(told[0])
 
 
+@rows(("more", "asked"), [({}, ["rita"]), ({"author_may_review": True}, ["ann", "rita"])])
+def test_the_author_is_asked_for_a_verdict_on_its_own_output_only_where_it_may_give_one(
+    world: World, more: Document, asked: list[str]
+) -> None:
+    run, token = begun(world, {**REVIEW, "reviewers": ["ann", "rita"], **more})
+    submit(world, run, token)
+    world.notifications.pulse()
+    reviews = {name for name in ("ann", "rita") for event in world.messages(name) if event["type"] == "gate_opened"}
+    assert sorted(reviews) == asked
+
+
+def test_the_planner_is_asked_where_the_author_is_the_only_reviewer(world: World) -> None:
+    run, token = begun(world, {**REVIEW, "reviewers": ["ann"]})
+    submit(world, run, token)
+    world.notifications.pulse()
+    assert [event["type"] for event in world.messages("pat")] == ["gate_opened"]
+
+
 def test_a_schema_gate_answers_at_once_and_counts(world: World) -> None:
     run, token = begun(world, {**SHAPE, "max_attempts": 2})
     answer = submit(world, run, token, {"txt": "x"})

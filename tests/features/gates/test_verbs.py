@@ -64,6 +64,31 @@ async def test_a_worker_delivers_a_reviewer_sends_back_and_then_lets_pass(tools:
     assert read["outputs"]["Write"] == better
 
 
+async def test_criteria_that_no_verdict_names_are_met_where_those_that_failed_are_named(tools: Tools) -> None:
+    short = "It is short."
+    holder = await held(tools, {**REVIEW, "criteria": [CRITERION, short]})
+    done = {**holder, "new_status": "succeeded"}
+    await tools.refused("review_running", "update_workflow_control_plane", **done, output_json=GOOD)
+    (waiting,) = (await tools.ok("list_gates", workflow_id=holder["workflow_id"]))["gates"]
+    verdict = {"workflow_id": holder["workflow_id"], "state": "Write", "gate": "review", "agent_id": "rita"}
+    verdict["content_sha256"] = waiting["content_sha256"]
+    silent = await tools.refused("invalid_verdict", "decide_gate", **verdict, verdict="pass")
+    assert "not judged" in silent.error
+    odd = await tools.refused("invalid_verdict", "decide_gate", **verdict, verdict="fail", failed=["Odd."])
+    assert "not a criterion: Odd." in odd.error
+    twice = {"criteria": [{"criterion": short, "passed": True}], "failed": [short]}
+    await tools.refused("invalid_verdict", "decide_gate", **verdict, verdict="fail", **twice)
+    await tools.ok("decide_gate", **verdict, verdict="fail", failed=[short], comment="Cut it.")
+    answer = await tools.refused("needs_work", "update_workflow_control_plane", **done, output_json=GOOD)
+    failed = {"gate": "review", "criterion": short, "passed": False, "feedback": "Cut it."}
+    assert answer["failed_criteria"] == [failed]
+    await tools.refused("review_running", "update_workflow_control_plane", **done, output_json={"text": "cut"})
+    (waiting,) = (await tools.ok("list_gates", workflow_id=holder["workflow_id"]))["gates"]
+    verdict["content_sha256"] = waiting["content_sha256"]
+    told = await tools.ok("decide_gate", **verdict, verdict="pass", failed=[])
+    assert told["verdict"] == "pass"
+
+
 async def test_a_unit_of_a_run_that_grows_has_gates_too(tools: Tools) -> None:
     run = (await tools.ok("open_run", name="release", workflow_id=f"run-{secrets.token_hex(4)}"))["workflow_id"]
     units = [{"name": "Build", "gates": [REVIEW]}, {"name": "Ship", "depends_on": ["Build"]}]
@@ -196,3 +221,31 @@ async def pages(tools: Tools, **asked: Any) -> list[dict[str, Any]]:
         assert 0 < len(page["gates"]) < 4
         found += page["gates"]
     return found
+
+
+async def test_who_judges_is_shown_the_instructions_with_their_values(tools: Tools) -> None:
+    rita, risky = f"rita-{secrets.token_hex(4)}", "$sum($map($states.input.pages, function($n) { $n }))"
+    text = f"Write about {{% $states.input.topic %}}, {{% {risky} %}} pages."
+    review = REVIEW | {"reviewers": [rita]}
+    person = {"name": "person", "kind": "person", "people": [rita]}
+    write = {"Type": "Task", "Instructions": text, "Gates": [review, person], "End": True}
+    machine = {"QueryLanguage": "JSONata", "StartAt": "Write", "States": {"Write": write}}
+    given = {"topic": "leases", "pages": [1, 2]}
+    started = await tools.ok("start_run", workflow_json=machine, input_json=given, agents_map_json={"*": "worker-1"})
+    run, seen = started["workflow_id"], "Write about leases, 3 pages."
+    worker = {"workflow_id": run, "state": "Write", "owner_agent_id": "worker-1"}
+    work = (await tools.ok("acquire_state_lease", **worker))["work"]
+    assert work["instructions"] == seen
+    done = {**worker, "lease_token": work["lease_token"], "new_status": "succeeded", "output_json": GOOD}
+    await tools.refused("review_running", "update_workflow_control_plane", **done)
+    opened = await tools.ok("await_workflow_event", agent_id=rita, timeout_s=50, lease=False)
+    assert (opened["event"]["gate"], opened["event"]["instructions"]) == ("review", seen)
+    for asked in ({"workflow_id": run}, {"workflow_id": run, "state": "Write"}, {"agent_id": rita}):
+        (waiting,) = (await tools.ok("list_gates", **asked))["gates"]
+        assert (waiting["name"], waiting["instructions"]) == ("review", seen)
+    verdict = {"workflow_id": run, "state": "Write", "gate": "review", "content_sha256": waiting["content_sha256"]}
+    met = {"criterion": CRITERION, "passed": True}
+    await tools.ok("decide_gate", **verdict, verdict="pass", agent_id=rita, criteria=[met])
+    read = {"agent_id": rita, "timeout_s": 50, "lease": False, "ack_message_id": opened["message_id"]}
+    later = await tools.ok("await_workflow_event", **read)
+    assert (later["event"]["gate"], later["event"]["instructions"]) == ("person", seen)

@@ -264,6 +264,30 @@ async def test_only_those_who_have_a_part_in_a_run_change_its_units(alone: Appli
     assert (await ask(alone, stranger, "close_run", workflow_id=run, force=True)).code == "forbidden"
 
 
+async def test_the_planner_has_agents_join_a_group_and_their_keys_add_units(alone: Application) -> None:
+    run = new_run()
+    planner, ann, bob = (key_of(Scope.READ, Scope.WORK, Scope.PLAN, agent_id=name) for name in ("p", "ann", "bob"))
+    assert (await ask(alone, planner, "open_run", name="release", workflow_id=run)).code == "ok"
+
+    async def group(*agents: str, **more: Any) -> Any:
+        unit = {"name": "phase", "kind": "group", "agents": list(agents), **more}
+        return await ask(alone, planner, "add_units", workflow_id=run, units=[unit])
+
+    assert (await group("ann")).payload["added"] == ["phase"]
+    below = {"workflow_id": run, "units": [{"name": "A", "group": "phase", "claim": True}], "agent_id": "ann"}
+    assert (await ask(alone, ann, "add_units", **below)).payload["work"][0]["state"] == "A"
+    another = {"workflow_id": run, "units": [{"name": "B", "group": "phase"}]}
+    assert (await ask(alone, bob, "add_units", **another)).code == "forbidden"
+    for _ in range(2):
+        assert (await group("bob")).payload["existing"] == ["phase"]
+    assert (await ask(alone, bob, "add_units", **another)).code == "ok"
+    read = await ask(alone, planner, "read_workflow_control_plane", workflow_id=run)
+    assert read["meta"]["agents"] == {"phase": ["ann", "bob"]}
+    joined = [event for event in alone.history.after(run, "0", 100) if event.type == "AgentsJoined"]
+    assert [event.data["agents"] for event in joined] == [["ann"], ["bob"]]
+    assert (await group("bob", title="Another")).code == "conflict"
+
+
 async def test_the_same_unit_again_is_found(tools: Tools) -> None:
     run = await opened(tools, {"name": "Base", "input": {"n": 1}})
     answer = await tools.ok("add_units", workflow_id=run, units=[{"name": "Base", "input": {"n": 1}}, {"name": "New"}])

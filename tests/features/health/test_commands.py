@@ -48,8 +48,8 @@ def test_a_clock_that_is_missing_is_one(dcf: Dcf, own: World) -> None:
     assert result.exit_code == 1
     said = " ".join(result.stdout.split())
     assert "✘ failing No clock has ever looked, and 1 run is under way" in said
-    assert "→ Start dcf serve or dcf pulse, or look at its log." in said
-    assert dcf("pulse", "--once", REDIS_URL=url_of(own)).exit_code == 0
+    assert "→ Start `dcf serve` or `dcf store pulse`, or look at its log." in said
+    assert dcf("store", "pulse", "--once", REDIS_URL=url_of(own)).exit_code == 0
     assert dcf("doctor", REDIS_URL=url_of(own)).exit_code == 0
 
 
@@ -60,7 +60,7 @@ def test_a_full_memory_of_the_embedded_server_is_four(dcf_alone: Dcf, tmp_path: 
         assert result.exit_code == 4
         said = " ".join(result.stdout.split())
         assert "writes ✘ failing Redis refuses writes: its memory is full (OOM)." in said
-        assert "→ Delete runs that are over (dcf prune --older-than 7d), cancel others (dcf cancel RUN)" in said
+        assert "→ Delete runs that are over (dcf runs prune --older-than 7d), cancel some (dcf cancel RUN)" in said
         found = json.loads(dcf_alone("doctor", "--json").stdout)
         assert (found["ok"], found["level"], found["failing"]) == (False, "failing", 1)
         admin.config_set("maxmemory", 0)

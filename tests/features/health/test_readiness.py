@@ -195,7 +195,7 @@ async def test_a_report_on_a_redis_that_refuses_writes_is_an_answer(tmp_path: Pa
         assert (answer.code, answer["ok"], answer["level"]) == ("ok", False, "failing")
         (writes,) = (one for one in answer["checks"] if one["topic"] == "writes")
         assert writes["sentence"] == "Redis refuses writes: its memory is full (OOM)."
-        assert writes["remedy"].startswith("Delete runs that are over (dcf prune")
+        assert writes["remedy"].startswith("Delete runs that are over (dcf runs prune")
 
 
 # Who is seen

@@ -26,13 +26,16 @@ def asking(world: World, **more: Any) -> str:
 
 
 def epoch_of(dcf: Dcf, run: str) -> str:
-    return str(json.loads(dcf("inbox", run, "Ask", "--json").stdout)[0]["epoch"])
+    return str(json.loads(dcf("inbox", run, "Ask", "--json").stdout)["tasks"][0]["epoch"])
 
 
-@rows("words", [("approve",), ("reject",), ("answer", "approve")])
-def test_an_answer_is_about_the_visit_that_was_read(dcf: Dcf, world: World, words: tuple[str, ...]) -> None:
+@rows("words", [(("approve",), ()), (("tasks", "reject"), ()), (("tasks", "answer"), ("approve",))])
+def test_an_answer_is_about_the_visit_that_was_read(
+    dcf: Dcf, world: World, words: tuple[tuple[str, ...], tuple[str, ...]]
+) -> None:
     run = asking(world)
-    answered = (words[0], run, "Ask", *words[1:], "--as", "alice")
+    command, choice = words
+    answered = (*command, run, "Ask", *choice, "--as", "alice")
     unread = dcf(*answered)
     assert (unread.exit_code, "--epoch" in unread.stderr) == (2, True)
     another = dcf(*answered, "--epoch", int(epoch_of(dcf, run)) - 1)
@@ -62,7 +65,7 @@ def test_the_inbox_lists_what_waits_for_somebody(dcf: Dcf, world: World) -> None
     assert "Approve the order" in line
     assert run in dcf("inbox", "--group", "painters").stdout
     assert run not in dcf("inbox", "--for", "bob").stdout
-    (row,) = json.loads(dcf("inbox", run, "--json").stdout)
+    (row,) = json.loads(dcf("inbox", run, "--details", "--json").stdout)["tasks"]
     assert (row["state"], row["title"], row["details"]) == ("Ask", "Approve the order", {"total": 7})
 
 
@@ -72,7 +75,7 @@ def test_one_task_is_shown_whole_with_the_commands_that_answer_it(dcf: Dcf, worl
     for told in ("Approve the order", "Look at the total.", "It is in euros.", '"total": 7'):
         assert told in shown
     assert f"dcf approve {run} Ask --as NAME --epoch {epoch_of(dcf, run)}" in shown
-    assert f"dcf answer {run} Ask defer --comment WHY --as NAME --epoch {epoch_of(dcf, run)}" in shown
+    assert f"dcf tasks answer {run} Ask defer --comment WHY --as NAME --epoch {epoch_of(dcf, run)}" in shown
 
 
 def test_a_person_approves_and_the_next_is_told_who_did(dcf: Dcf, world: World) -> None:
@@ -83,18 +86,30 @@ def test_a_person_approves_and_the_next_is_told_who_did(dcf: Dcf, world: World) 
     output = world.meta(run)["output"]
     assert (output["comment"], output["answer"], output["answered_by"]) == ("right", {"paid": True}, "alice")
     assert "approve, by alice" in dcf("show", run).stdout
-    late = dcf("reject", run, "Ask", "--as", "bob", "--group", "finance", *read)
+    late = dcf("tasks", "reject", run, "Ask", "--as", "bob", "--group", "finance", *read)
     assert late.exit_code == 1
     assert "already_answered: State 'Ask' was answered by 'alice' with 'approve'" in late.stderr
     assert "nothing waits" in dcf("inbox", run).stdout.lower()
-    told = dcf("events", run, "--type", "StateConcluded").stdout
+    told = dcf("runs", "events", run, "--type", "StateConcluded").stdout
     assert "answered_by=alice" in told
     assert "by=local" in told
 
 
 def test_a_person_of_a_group_takes_another_choice(dcf: Dcf, world: World) -> None:
     run = asking(world)
-    words = ("answer", run, "Ask", "defer", "--as", "carol", "--group", "finance", "--epoch", epoch_of(dcf, run))
+    words = (
+        "tasks",
+        "answer",
+        run,
+        "Ask",
+        "defer",
+        "--as",
+        "carol",
+        "--group",
+        "finance",
+        "--epoch",
+        epoch_of(dcf, run),
+    )
     refused = dcf(*words)
     assert "invalid_answer" in refused.stderr
     answered = json.loads(dcf(*words, "--comment", "later", "--json", "--request-id", "r1").stdout)
@@ -118,7 +133,7 @@ def test_a_state_that_is_not_there_is_told(dcf: Dcf, world: World) -> None:
 
 def test_pages_of_the_inbox_go_on(dcf: Dcf, world: World) -> None:
     runs = [asking(world, to="pager") for _ in range(3)]
-    first = json.loads(dcf("inbox", "--for", "pager", "--limit", 2, "--cursor", 0, "--json").stdout)
+    first = json.loads(dcf("inbox", "--for", "pager", "--limit", 2, "--json").stdout)
     rest = json.loads(dcf("inbox", "--for", "pager", "--limit", 2, "--cursor", first["next_cursor"], "--json").stdout)
     assert [row["workflow_id"] for row in (*first["tasks"], *rest["tasks"])] == runs
     assert rest["next_cursor"] is None
@@ -127,12 +142,12 @@ def test_pages_of_the_inbox_go_on(dcf: Dcf, world: World) -> None:
 def test_every_face_of_a_run_says_that_it_waits_for_a_person(dcf: Dcf, world: World) -> None:
     run = asking(world)
     assert "waits for alice or the group finance since" in dcf("why", run).stdout
-    assert f"dcf approve {run} Ask --as alice" in dcf("why", run).stdout
+    assert f"dcf approve {run} Ask --epoch {epoch_of(dcf, run)} --as alice" in dcf("why", run).stdout
     assert "waits for alice or the group finance" in next(
         line for line in dcf("show", run).stdout.splitlines() if line.startswith("Ask")
     )
     assert "Ask" in dcf("graph", run).stdout
-    exported = json.loads(dcf("export", run).stdout)
+    exported = json.loads(dcf("runs", "export", run).stdout)
     assert "alice" in json.dumps(exported)
 
 

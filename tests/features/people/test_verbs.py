@@ -138,9 +138,9 @@ async def test_a_run_that_asks_people_is_explained(operator: Tools) -> None:
     run = await asked(operator)
     (finding,) = (await operator.ok("explain_run", workflow_id=run))["findings"]
     assert finding["cause"] == "waiting_for_person"
-    assert finding["remedy"]["call"]["tool"] == "answer_human_task"
+    assert finding["remedy"]["call"]["tool"] == "answer"
     arguments = finding["remedy"]["call"]["arguments"]
-    assert (await operator.ok("answer_human_task", **arguments))["run_status"] == "succeeded"
+    assert (await operator.ok("answer", **arguments))["run_status"] == "succeeded"
 
 
 async def test_pages_go_on(operator: Tools) -> None:
@@ -186,17 +186,17 @@ async def session(url: str, key: str) -> AsyncIterator[Tools]:
         yield await Tools.of(client)
 
 
-async def test_a_person_with_a_key_of_a_group_sees_three_tools_and_approves(
+async def test_a_person_with_a_key_of_a_group_sees_two_tools_and_approves(
     operator: Tools, site: Application, url: str
 ) -> None:
     run = await asked(operator)
     scopes = (Scope.READ, Scope.ANSWER)
     key = site.keys.create(scopes, agent_id="carol", label=None, life_s=3600, groups=("finance",))
     async with session(url, key.text) as carol:
-        assert carol.listed == {"list_human_tasks", "answer_human_task", "answer_question"}
-        mine = await carol.ok("list_human_tasks", person="carol")
+        assert carol.listed == {"list_asked", "answer"}
+        mine = await carol.ok("list_asked", kind="task", agent_id="carol")
         assert run in {task["workflow_id"] for task in mine["tasks"]}
-        done = await carol.ok("answer_human_task", workflow_id=run, state="Ask", choice="reject", comment="too dear")
+        done = await carol.ok("answer", workflow_id=run, state="Ask", choice="reject", comment="too dear")
         assert done["answered_by"] == "carol"
     events = await operator.ok("read_run_events", workflow_id=run, types_json=["StateConcluded"])
     (event,) = events["events"]

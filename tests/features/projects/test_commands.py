@@ -9,34 +9,37 @@ from tests.cli.conftest import Dcf
 
 def test_a_project_is_put_found_listed_and_deleted(dcf: Dcf) -> None:
     name = f"p-{secrets.token_hex(4)}"
-    given = ("--name", "Shop", "--path", f"/srv/{name}", "--path", f"ci-1=/work/{name}", "--git", '{"branch": "main"}')
-    assert dcf("projects", "put", name, *given).stdout == f"{name} is created (revision 1).\n"
-    assert dcf("projects", "put", name, *given).stdout == f"{name} is as it was (revision 1).\n"
-    refused = dcf("projects", "put", name, "--name", "Store")
+    given = ("--name", "Shop", "--path", f"/srv/{name}", "--path", f"ci-1=/ci/{name}", "--git", '{"branch": "main"}')
+    assert dcf("projects", "add", name, *given).stdout == f"{name} is created (revision 1).\n"
+    assert dcf("projects", "add", name, *given).stdout == f"{name} is as it was (revision 1).\n"
+    refused = dcf("projects", "add", name, "--name", "Store")
     assert (refused.exit_code, "conflict" in refused.stderr) == (1, True)
-    assert dcf("projects", "put", name, "--name", "Store", "--revision", 1).exit_code == 0
-    found = json.loads(dcf("projects", "get", "--path", f"ci-1=/work/{name}", "--json").stdout)
-    assert (found["project"], found["name"], found["overview"]["runs"]) == (name, "Store", 0)
-    assert "git branch: main" in dcf("projects", "get", name).stdout
+    assert dcf("projects", "add", name, "--name", "Store", "--revision", 1).exit_code == 0
+    found = json.loads(dcf("projects", "show", "--path", f"ci-1=/ci/{name}", "--json").stdout)
+    project = found["project"]
+    assert (project["project"], project["name"], found["overview"]["runs"]) == (name, "Store", 0)
+    assert "git branch: main" in dcf("projects", "show", name).stdout
+    assert dcf("projects", "show", "--path", f"/ci/{name}", "--machine", "ci-1").exit_code == 0
+    assert dcf("projects", "show", "--path", f"/ci/{name}", "--machine", "ci-2").exit_code == 3
     _its_limits_are_set_and_taken_away(dcf, name)
-    listed = json.loads(dcf("projects", "list", "--json").stdout)
+    listed = json.loads(dcf("projects", "ls", "--json").stdout)
     assert listed["projects"][0]["project"] == name
     assert dcf("projects", "delete", name).exit_code == 2, "it asks first"
     assert dcf("projects", "delete", name, "--yes").stdout == f"{name} is deleted.\n"
-    assert dcf("projects", "get", name).exit_code == 3
+    assert dcf("projects", "show", name).exit_code == 3
 
 
 def _its_limits_are_set_and_taken_away(dcf: Dcf, name: str) -> None:
-    put = ("projects", "put", name)
+    put = ("projects", "add", name)
     limited = json.loads(
         dcf(*put, "--max-in-progress", 2, "--budget", '{"tokens": 900, "seconds": 5}', "--json").stdout
     )
-    assert (limited["max_in_progress"], limited["changed"]) == (2, False)
-    shown = dcf("projects", "get", name).stdout
+    assert (limited["project"]["max_in_progress"], limited["changed"]) == (2, False)
+    shown = dcf("projects", "show", name).stdout
     assert all(words in shown for words in ("at most 2 states", "tokens 900")), shown
-    kept = json.loads(dcf(*put, "--budget", '{"tokens": null}', "--json").stdout)
+    kept = json.loads(dcf(*put, "--budget", '{"tokens": null}', "--json").stdout)["project"]
     assert set(kept["budget"]) == {"seconds"}
-    free = json.loads(dcf(*put, "--budget", "{}", "--max-in-progress", 0, "--json").stdout)
+    free = json.loads(dcf(*put, "--budget", "{}", "--max-in-progress", 0, "--json").stdout)["project"]
     assert ("budget" in free, free.get("max_in_progress", 0)) == (False, 0)
     assert dcf(*put, "--budget", '{"money": 1}').exit_code == 2
     assert dcf(*put, "--max-in-progress", 1001).exit_code == 2
@@ -52,7 +55,7 @@ def test_a_run_is_started_in_a_project_and_listed_by_it(dcf: Dcf, tmp_path: Path
 
 
 def test_a_key_of_a_project_says_so(dcf: Dcf) -> None:
-    made = json.loads(dcf("keys", "create", "--any-agent", "--project", "shop", "--json").stdout)
+    made = json.loads(dcf("keys", "add", "--any-agent", "--project", "shop", "--json").stdout)
     assert made["project"] == "shop"
     shown = json.loads(dcf("keys", "show", made["key_id"], "--json").stdout)
     assert shown["project"] == "shop"

@@ -74,13 +74,13 @@ async def test_two_projects_may_have_the_same_directory_name(tools: Tools, name:
 
 async def test_one_path_on_two_machines_may_be_two_projects(tools: Tools, name: str) -> None:
     for machine in ("ci-1", "ci-2"):
-        paths = [{"path": f"/work/{name}", "machine": machine}]
+        paths = [{"path": f"/ci/{name}", "machine": machine}]
         await tools.ok("put_project", project=f"{name}-{machine}", paths_json=paths)
-    found = await tools.ok("get_project", path=f"/work/{name}", machine="ci-2")
+    found = await tools.ok("get_project", path=f"/ci/{name}", machine="ci-2")
     assert found["project"]["project"] == f"{name}-ci-2"
-    either = await tools.refused("ambiguous_path", "get_project", path=f"/work/{name}")
+    either = await tools.refused("ambiguous_path", "get_project", path=f"/ci/{name}")
     assert f"{name}-ci-1" in either.error
-    await tools.refused("unknown_project", "get_project", path=f"/work/{name}", machine="ci-3")
+    await tools.refused("unknown_project", "get_project", path=f"/ci/{name}", machine="ci-3")
 
 
 async def test_a_path_is_not_taken_from_another_project(tools: Tools, name: str) -> None:

@@ -15,56 +15,56 @@ def run(world: World) -> str:
 
 
 def test_a_note_is_in_the_history_with_its_author(dcf: Dcf, world: World, run: str) -> None:
-    done = dcf("note", run, "no hurry", "--as", "lea", "--state", "A")
+    done = dcf("runs", "note", run, "no hurry", "--as", "lea", "--state", "A")
     assert done.stdout == f"The note is in the history of {run}; mira is told.\n"
-    told = dcf("events", run, "--type", "NoteLeft").stdout
+    told = dcf("runs", "events", run, "--type", "NoteLeft").stdout
     assert "agent=lea text=no hurry" in told
-    assert json.loads(dcf("note", run, "again", "--as", "lea", "--json").stdout)["note"] == 2
+    assert json.loads(dcf("runs", "note", run, "again", "--as", "lea", "--json").stdout)["note"] == 2
 
 
 def test_a_question_is_seen_everywhere_and_answered_once(dcf: Dcf, world: World, run: str) -> None:
     token = world.acquire(run, "A", "ann")
-    asked = dcf("ask", run, "A", token, "EUR or USD?", "--choice", "EUR", "--choice", "USD")
+    asked = dcf("tasks", "ask", run, "A", token, "EUR or USD?", "--choice", "EUR", "--choice", "USD")
     assert asked.stdout.startswith(f"Question q1 of {run} waits for an answer of the planner until ")
     assert "waits for an answer of the planner to q1: EUR or USD?" in dcf("show", run).stdout
     why = dcf("why", run).stdout
     assert "waiting_for_answer" in why
-    assert f"dcf reply {run} q1 ANSWER" in why
+    assert f"dcf tasks reply {run} q1 ANSWER" in why
     line = next(line for line in dcf("inbox", "--for", "mira").stdout.splitlines() if line.startswith(run))
     assert "A q1" in line
     assert "EUR or USD?" in line
     whole = dcf("inbox", run, "A").stdout
     assert "ann asks" in whole
-    assert f"dcf reply {run} q1 EUR --as NAME" in whole
-    refused = dcf("reply", run, "q1", "yen", "--as", "lea")
+    assert f"dcf tasks reply {run} q1 EUR --as NAME" in whole
+    refused = dcf("tasks", "reply", run, "q1", "yen", "--as", "lea")
     assert (refused.exit_code, "invalid_answer" in refused.stderr) == (1, True)
-    done = dcf("reply", run, "q1", "EUR", "--as", "lea", "--request-id", "r", "-m", "as ever")
+    done = dcf("tasks", "reply", run, "q1", "EUR", "--as", "lea", "--request-id", "r", "-m", "as ever")
     assert done.stdout == f"lea answered question q1 of {run}; ann is told.\n"
-    again = dcf("reply", run, "q1", "EUR", "--as", "lea", "--request-id", "r", "-m", "as ever", "--json")
+    again = dcf("tasks", "reply", run, "q1", "EUR", "--as", "lea", "--request-id", "r", "-m", "as ever", "--json")
     assert json.loads(again.stdout)["repeated"] is True
-    assert "already_answered" in dcf("reply", run, "q1", "USD", "--as", "mira").stderr
-    told = dcf("events", run, "--type", "QuestionAnswered").stdout
+    assert "already_answered" in dcf("tasks", "reply", run, "q1", "USD", "--as", "mira").stderr
+    told = dcf("runs", "events", run, "--type", "QuestionAnswered").stdout
     assert "answered_by=lea answer=EUR comment=as ever" in told
 
 
 def test_a_question_to_people_keeps_the_lease_if_asked_so(dcf: Dcf, world: World, run: str) -> None:
     token = world.acquire(run, "A", "ann")
     told = json.loads(
-        dcf("ask", run, "A", token, "Why?", "--to", "lea", "--to", "group:ops", "--keep", "--json").stdout
+        dcf("tasks", "ask", run, "A", token, "Why?", "--to", "lea", "--to", "group:ops", "--keep", "--json").stdout
     )
     assert (told["asked"], told["gave_back"]) == ("lea or the group ops", False)
     assert "held by ann, who waits for an answer of lea or the group ops to q1: Why?" in dcf("show", run).stdout
-    assert "not_asked" in dcf("reply", run, "q1", "so", "--as", "bob").stderr
-    assert dcf("reply", run, "q1", "so", "--as", "bob", "--group", "ops").exit_code == 0
+    assert "not_asked" in dcf("tasks", "reply", run, "q1", "so", "--as", "bob").stderr
+    assert dcf("tasks", "reply", run, "q1", "so", "--as", "bob", "--group", "ops").exit_code == 0
     world.complete(run, "A", token)
 
 
 def test_a_result_is_corrected_until_it_is_used(dcf: Dcf, world: World, run: str) -> None:
     world.do(run, "A", "ann", {"total": 1})
-    done = dcf("correct", run, "A", '{"total": 2}', "--reason", "a typo")
+    done = dcf("states", "correct", run, "A", '{"total": 2}', "--reason", "a typo")
     assert done.stdout == f"The result of A of {run} is corrected; B will get it.\n"
     assert world.given(run, "B") == {"total": 2}
-    assert "reason=a typo" in dcf("events", run, "--type", "ResultCorrected").stdout
+    assert "reason=a typo" in dcf("runs", "events", run, "--type", "ResultCorrected").stdout
     world.acquire(run, "B", "ben")
-    late = dcf("correct", run, "A", "3")
+    late = dcf("states", "correct", run, "A", "3")
     assert "result_used: The result of 'A' was used: 'ben' works on 'B'" in late.stderr

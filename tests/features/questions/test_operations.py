@@ -20,6 +20,7 @@ from dcf.runs.clock.sweep import Sweep
 from dcf.store.lists.checks import Listings
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
+from tests.support.advised import advised_command
 from tests.support.ahead import let_pass
 from tests.support.redis.documents import change_document, write_document
 from tests.support.tables import rows
@@ -481,6 +482,6 @@ def test_why_says_who_is_waited_for(world: World, gave_back: bool) -> None:
     assert finding.cause is Cause.WAITING_FOR_ANSWER
     assert "waits for an answer of the planner" in finding.sentence
     assert "Euro or dollar?" in finding.sentence
-    assert finding.remedy.command == f"dcf reply {run} {question} ANSWER"
+    assert advised_command(finding.remedy) == f"dcf tasks reply {run} {question} ANSWER"
     assert finding.remedy.tool == "answer_question"
     assert not finding.stuck

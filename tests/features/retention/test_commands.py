@@ -1,4 +1,4 @@
-"""`dcf delete`, `dcf hold` and `dcf prune`: what they ask, do and say."""
+"""`dcf runs delete`, `dcf runs hold` and `dcf runs prune`: what they ask, do and say."""
 
 import json
 import uuid
@@ -37,20 +37,22 @@ def test_a_run_is_deleted_with_yes_and_only_with_yes_where_nobody_can_be_asked(
     dcf: Dcf, seed: Seed, world: World
 ) -> None:
     run = seed()
-    refused = dcf("delete", run)
+    refused = dcf("runs", "delete", run)
     assert (refused.exit_code, "Add --yes" in refused.stderr) == (2, True)
     assert there(world, run)
-    done = dcf("delete", run, "--yes", "--reason", "a test")
+    done = dcf("runs", "delete", run, "--yes", "--reason", "a test")
     assert (done.exit_code, done.stdout) == (0, f"{run} is deleted.\n")
     assert not there(world, run)
     (entry,) = (one for one in AuditTrail(world.connections).newest(20) if one.about.get("workflow_id") == run)
     assert (entry.change, entry.by, entry.outcome, entry.about["reason"]) == ("delete_run", "local", "ok", "a test")
-    assert json.loads(dcf("delete", run, "--yes", "--json").stdout) == {"workflow_id": run, "existed": False}
+    again = json.loads(dcf("runs", "delete", run, "--yes", "--json").stdout)
+    assert (again["workflow_id"], again["existed"]) == (run, False)
+    assert "nothing was to be deleted" in dcf("runs", "delete", run, "--yes").stdout
 
 
 def test_a_running_run_is_not_deleted(dcf: Dcf, seed: Seed, world: World) -> None:
     run = seed(agent="a")
-    refused = dcf("delete", run, "--yes")
+    refused = dcf("runs", "delete", run, "--yes")
     assert refused.exit_code == 1
     assert "run_live" in refused.stderr
     assert "`dcf cancel" in refused.stderr
@@ -60,14 +62,17 @@ def test_a_running_run_is_not_deleted(dcf: Dcf, seed: Seed, world: World) -> Non
 def test_a_run_on_hold_is_kept_until_it_is_released(dcf: Dcf, seed: Seed, world: World, mine: str) -> None:
     run = seed(name=mine)
     aged(world, run)
-    assert dcf("hold", run, "--reason", "court").stdout == f"{run} is on hold.\n"
-    again = json.loads(dcf("hold", run, "--json").stdout)
+    assert dcf("runs", "hold", run, "--reason", "court").stdout == f"{run} is on hold.\n"
+    again = json.loads(dcf("runs", "hold", run, "--json").stdout)
     assert (again["workflow_id"], again["hold"], again["changed"], again["repeated"]) == (run, True, False, False)
-    assert "on_hold" in dcf("delete", run, "--yes").stderr
-    assert json.loads(dcf("prune", "--older-than", "30d", "--workflow", mine, "--yes", "--json").stdout)["found"] == 0
-    assert dcf("hold", run, "--release").stdout == f"{run} is not on hold.\n"
-    assert dcf("delete", run, "--yes").exit_code == 0
-    assert dcf("hold", run).exit_code == 3
+    assert "on_hold" in dcf("runs", "delete", run, "--yes").stderr
+    assert (
+        json.loads(dcf("runs", "prune", "--older-than", "30d", "--workflow", mine, "--yes", "--json").stdout)["found"]
+        == 0
+    )
+    assert dcf("runs", "hold", run, "--release").stdout == f"{run} is not on hold.\n"
+    assert dcf("runs", "delete", run, "--yes").exit_code == 0
+    assert dcf("runs", "hold", run).exit_code == 3
 
 
 def test_old_runs_are_counted_before_they_are_deleted_and_young_and_live_ones_stay(
@@ -77,7 +82,7 @@ def test_old_runs_are_counted_before_they_are_deleted_and_young_and_live_ones_st
     failed = seed(name=mine, agent="a")
     world.fail(failed, "Only", world.acquire(failed, "Only", "a"))
     aged(world, *old, failed)
-    options = ["prune", "--older-than", "30d", "--workflow", mine]
+    options = ["runs", "prune", "--older-than", "30d", "--workflow", mine]
     counted = dcf(*options, "--dry-run")
     assert "4 runs ended more than 30d ago: 3 succeeded, 1 failed." in counted.stderr
     asked = dcf(*options)
@@ -96,11 +101,11 @@ def test_more_runs_than_a_page_are_pruned(
     monkeypatch.setattr("dcf.cli.features.retention._PAGE", 5)
     runs = [seed(name=mine) for _ in range(12)]
     aged(world, *runs)
-    told = json.loads(dcf("prune", "--older-than", "1s", "--workflow", mine, "--yes", "--json").stdout)
+    told = json.loads(dcf("runs", "prune", "--older-than", "1s", "--workflow", mine, "--yes", "--json").stdout)
     assert (told["found"], told["deleted"]) == (12, 12)
     assert world.ask("KEYS", f"*{mine}*") == []
 
 
 @rows("options", [["--older-than", "x"], [], ["--older-than", "1d", "--status", "running"], ["--older-than", "0d"]])
 def test_a_wrong_option_is_refused(dcf: Dcf, options: list[str]) -> None:
-    assert dcf("prune", *options).exit_code == 2
+    assert dcf("runs", "prune", *options).exit_code == 2

@@ -263,6 +263,20 @@ def test_a_run_on_hold_is_not_deleted_until_it_is_released(real: World, ended: s
     assert isinstance(real.retention.delete(ended), Deleted)
 
 
+def test_a_run_whose_deletion_goes_on_is_unknown_and_not_damaged(real: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = real.create(chain("A"))
+    token = real.acquire(run, "A")
+    real.complete(run, "A", token)
+    with monkeypatch.context() as patch:
+        patch.setattr(real.retention._deletion, "remove", lambda *_: None)  # the process died after the mark
+        real.retention.delete(run)
+    real.ask("DEL", real.store.keys(run).state("A"))
+    with pytest.raises(UnknownRun):
+        real.complete(run, "A", token)
+    assert isinstance(real.retention.delete(run), Deleted)
+    assert left(real, run) == []
+
+
 def test_a_run_that_does_not_exist_cannot_be_held(real: World) -> None:
     with pytest.raises(UnknownRun):
         real.retention.hold("no-such-run")

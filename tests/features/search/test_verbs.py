@@ -91,6 +91,7 @@ async def test_types_run_phrase_and_limit_narrow_the_search(operator: Tools) -> 
         "whole_journals": True,
         "all_artifacts": True,
         "whole_outputs": True,
+        "all_units": True,
     }
     await operator.refused("invalid_argument", "search", query=mark, types_json=["gossip"])
     await operator.refused("unknown_run", "search", query=mark, workflow_id="no-such-run")

@@ -1,4 +1,4 @@
-"""`dcf trace export`: any process makes the whole trace of a run from its history, and a collector gets one tree."""
+"""`dcf runs trace`: any process makes the whole trace of a run from its history, and a collector gets one tree."""
 
 import json
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def test_a_collector_gets_a_run_of_several_workers_as_one_tree(world: World, dcf
     for path in ("Each/0/S", "Each/1/S", "Both/0/L", "Both/1/R", "End"):
         world.do(run, path, f"worker-of-{path[-1]}", {"output": SECRET})
 
-    said = dcf("trace", "export", run, "--otlp", collector.url, "--json")
+    said = dcf("runs", "trace", run, "--otlp", collector.url, "--json")
 
     by_id = {one.span_id: one for one in collector.spans}
     assert json.loads(said.stdout) == {"workflow_id": run, "trace_id": f"{trace_id_of(run):032x}", "spans": len(by_id)}
@@ -61,10 +61,10 @@ def test_an_exported_file_gives_the_same_spans_as_the_run(
     run, file = world.create(chain("A", "B")), tmp_path / "run.json"
     world.do(run, "A")
     world.do(run, "B")
-    assert dcf("export", run, "-o", file).exit_code == 0
-    assert dcf("trace", "export", run, "--otlp", collector.url).exit_code == 0
+    assert dcf("runs", "export", run, "--to", file).exit_code == 0
+    assert dcf("runs", "trace", run, "--otlp", collector.url).exit_code == 0
     live, collector.spans = collector.spans, []
-    assert dcf("trace", "export", "--file", file, "--otlp", f"{collector.url}/v1/traces").exit_code == 0
+    assert dcf("runs", "trace", "--file", file, "--otlp", f"{collector.url}/v1/traces").exit_code == 0
     assert live
     assert collector.spans == live
 
@@ -72,13 +72,13 @@ def test_an_exported_file_gives_the_same_spans_as_the_run(
 def test_a_collector_that_refuses_is_told_of(world: World, dcf: Dcf, collector: Collector) -> None:
     run = world.create(chain("A", "B"))
     collector.says = 400
-    refused = dcf("trace", "export", run, "--otlp", collector.url)
+    refused = dcf("runs", "trace", run, "--otlp", collector.url)
     assert refused.exit_code != 0
     assert "took 0 of 2 spans" in refused.stderr
 
 
 @rows("url", ["localhost:4318", "ftp://host/", "http://", "http://[::1"])
 def test_what_is_no_url_of_a_collector_is_refused(world: World, dcf: Dcf, url: str) -> None:
-    refused = dcf("trace", "export", world.create(chain("A", "B")), "--otlp", url)
+    refused = dcf("runs", "trace", world.create(chain("A", "B")), "--otlp", url)
     assert refused.exit_code != 0
     assert "http://127.0.0.1:4318" in refused.stderr

@@ -111,5 +111,5 @@ def test_a_collector_that_takes_nothing_is_given_up_and_keeps_no_run(
     run = ended(servers[0])
     with caplog.at_level(logging.WARNING, "dcf.features.traces.operations"):
         wait_until(look(servers, run))
-    assert "dcf trace export" in caplog.text
+    assert "dcf runs trace" in caplog.text
     assert roots(collector, run) == []

@@ -10,9 +10,8 @@ from dcf.features.growing.definition import grown_definition
 from dcf.features.growing.model import NewUnit, Unit
 from dcf.features.growing.opening import OpenRequest
 from dcf.features.growing.operations import Growing
-from dcf.features.work.areas import overlap
 from dcf.features.work.listing import WorkQuery, WorkStatus
-from dcf.features.work.operations import FoundWork
+from dcf.features.work.operations import TakenWork
 from dcf.values.records import replace
 from tests.support.redis.counting import CountingPool
 from tests.support.workflows.machines import chain, workflow
@@ -57,7 +56,7 @@ def test_units_of_mine_and_of_nobody_are_found_with_title_and_skill_and_claimed(
     query = WorkQuery(limit=1, agent=me, status=WorkStatus.READY, project=project)
     for _ in range(2):
         taken = real.work.claim_work(query, Acquire(state="", owner=me, token=new_token(), ttl_s=60))
-        assert isinstance(taken, FoundWork)
+        assert isinstance(taken, TakenWork)
         assert taken.workflow_id == run
         real.complete(run, taken.leased.state, taken.leased.doc.lease.token, {})
     assert rows(real, agent=me, project=project) == [("build", "ready", "build")]
@@ -116,26 +115,3 @@ def test_who_gets_work_in_files_that_others_work_on_is_warned_and_never_refused(
     assert f"'Mend' of run '{declared}' is worked on by 'dora'" in str(warnings(later, "later", "eve"))
     real.complete(declared, "Mend", real.doc(declared, "Mend").lease.token, {})
     assert warnings(declared, "Tell", "dora") == []
-
-
-def test_areas_overlap_where_a_file_may_be_in_both() -> None:
-    for one, other in (
-        ("src", "src/a/b.py"),
-        ("src/**", "src"),
-        ("**/*.md", "docs/guide.md"),
-        ("**/*.md", "docs"),
-        ("src/*/x.py", "src/a/*.py"),
-        ("a*c", "ab*"),
-        ("SRC/Api", "src/api/x"),
-    ):
-        assert overlap(one, other), (one, other)
-        assert overlap(other, one), (other, one)
-    for one, other in (
-        ("src", "docs"),
-        ("src/*.py", "src/a/b.py"),
-        ("*.md", "*.py"),
-        ("a/x*", "a/y*"),
-        ("srcs", "src"),
-    ):
-        assert not overlap(one, other), (one, other)
-        assert not overlap(other, one), (other, one)

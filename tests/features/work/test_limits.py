@@ -15,7 +15,7 @@ from dcf.features.gates.verdicts import Ruling
 from dcf.features.work.limit_storage import BOOKS, LIMITS
 from dcf.features.work.limits import LimitKind, WorkLimit
 from dcf.features.work.listing import WorkQuery, WorkStatus
-from dcf.features.work.operations import FoundWork
+from dcf.features.work.operations import TakenWork
 from dcf.values.refusal import Refusal
 from tests.support.redis.counting import CountingPool
 from tests.support.workflows.machines import chain, workflow
@@ -51,7 +51,7 @@ def code(answer: object) -> str | None:
     return answer.code if isinstance(answer, Refusal) else None
 
 
-def find(world: World, who: str, run: str) -> FoundWork | Refusal:
+def find(world: World, who: str, run: str) -> TakenWork | Refusal:
     query = WorkQuery(limit=1, agent=who, status=WorkStatus.READY, run=run)
     return world.work.claim_work(query, Acquire(state="", owner=who, token=new_token(), ttl_s=600))
 
@@ -171,7 +171,7 @@ def test_a_limit_of_one_with_eight_callers_at_three_servers_holds_every_time(
                 return world.claim(where, me) if (caller + number) % 3 == 1 else find(world, me, where)
 
             answers = list(threads.map(take, range(8)))
-            won = [one for one in answers if isinstance(one, Leased | FoundWork)]
+            won = [one for one in answers if isinstance(one, Leased | TakenWork)]
             assert len(won) <= 1, "never more than the limit"
             held = [
                 (where, path) for where in (run, other) for path, doc in real.docs(where).items() if doc.lease.token

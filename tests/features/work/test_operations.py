@@ -12,9 +12,9 @@ from dcf.core.listing.runs import FOR_ANYBODY
 from dcf.errors import InvalidArgument
 from dcf.features.work import operations as work_finding
 from dcf.features.work import search_storage as work_search
-from dcf.features.work.grant_storage import Asker
+from dcf.features.work.askers import Asker
 from dcf.features.work.listing import LONGEST_PAGE, WorkQuery, WorkStatus, read_work_place
-from dcf.features.work.operations import FoundWork
+from dcf.features.work.operations import TakenWork
 from dcf.store.keys import table as keys
 from dcf.values.refusal import Refusal
 from tests.support.redis.counting import CountingPool
@@ -44,7 +44,7 @@ def found(world: World, who: str | None, **filters: Any) -> list[tuple[str, str,
         place = read_work_place(str(page.next_place))
 
 
-def claim(world: World, who: str, request_id: str | None = None, **filters: Any) -> FoundWork | Refusal:
+def claim(world: World, who: str, request_id: str | None = None, **filters: Any) -> TakenWork | Refusal:
     query = WorkQuery(limit=1, agent=who, status=WorkStatus.READY, **filters)
     asker = None if request_id is None else Asker(agent_id=who, request_id=request_id)
     return world.work.claim_work(query, Acquire(state="", owner=who, token=new_token(), ttl_s=600), asker)
@@ -92,7 +92,7 @@ def test_what_stands_still_is_shown_as_blocked_with_the_reason(real: World) -> N
     assert found(real, me, workflow=name, status=WorkStatus.READY) == []
     assert isinstance(claim(real, me, workflow=name), Refusal)
     real.lifecycle.resume(run)
-    assert isinstance(claim(real, me, workflow=name), FoundWork)
+    assert isinstance(claim(real, me, workflow=name), TakenWork)
 
 
 def test_what_is_done_is_found_with_its_outcome_also_in_runs_that_are_over(real: World) -> None:
@@ -121,13 +121,13 @@ def test_a_claim_takes_the_oldest_first_and_a_repetition_gets_the_same(real: Wor
     me, name = agent(), flow()
     runs = [real.create(chain("A") | {"workflow_name": name}, agents={"A": me}) for _ in range(2)]
     first, again = claim(real, me, "r1", workflow=name), claim(real, me, "r1", workflow=name)
-    assert isinstance(first, FoundWork)
-    assert isinstance(again, FoundWork)
+    assert isinstance(first, TakenWork)
+    assert isinstance(again, TakenWork)
     assert (first.workflow_id, first.leased.outcome) == (runs[0], "lease_acquired")
     assert (again.workflow_id, again.leased.outcome) == (runs[0], "lease_already_held")
     assert first.leased.doc.lease.token == again.leased.doc.lease.token
     second = claim(real, me, "r2", workflow=name)
-    assert isinstance(second, FoundWork)
+    assert isinstance(second, TakenWork)
     assert second.workflow_id == runs[1]
     refusal = claim(real, me, "r3", workflow=name)
     assert isinstance(refusal, Refusal)
@@ -141,7 +141,7 @@ def test_an_expired_lease_is_claimed_by_another(real: World) -> None:
     assert isinstance(claim(real, me, workflow=name), Refusal)
     real.expire_lease(run, "A")
     taken = claim(real, me, workflow=name)
-    assert isinstance(taken, FoundWork)
+    assert isinstance(taken, TakenWork)
     assert taken.leased.doc.attempts == 2
 
 
@@ -162,7 +162,7 @@ def test_one_unit_has_one_winner_among_agents_and_servers_a_hundred_times(real: 
         for _ in range(100):
             run = real.create(chain("A") | {"workflow_name": name})
             answers = list(threads.map(lambda n: claim(servers[n % 3], f"w{n}", workflow=name), range(6)))
-            winners = [answer for answer in answers if isinstance(answer, FoundWork)]
+            winners = [answer for answer in answers if isinstance(answer, TakenWork)]
             assert len(winners) == 1
             assert all(
                 isinstance(one, Refusal) and one.code == "nothing_ready" for one in answers if one not in winners
@@ -175,7 +175,7 @@ def test_callers_at_the_same_time_get_different_states_of_all_runs(real: World) 
     runs = [real.create(chain("A") | {"workflow_name": name}) for _ in range(12)]
     with ThreadPoolExecutor(12) as threads:
         answers = list(threads.map(lambda n: claim(real, f"w{n}", workflow=name), range(12)))
-    assert sorted(one.workflow_id for one in answers if isinstance(one, FoundWork)) == sorted(runs)
+    assert sorted(one.workflow_id for one in answers if isinstance(one, TakenWork)) == sorted(runs)
 
 
 def test_a_page_takes_one_round_trip_however_many_runs_have_ended(worlds: Any, counting: CountingPool) -> None:
@@ -214,7 +214,7 @@ def test_what_is_for_an_agent_of_few_runs_is_on_its_first_page_however_many_othe
     assert run in [one.workflow_id for one in page.items]
     assert page.next_place is None
     taken = claim(crowded, me)
-    assert isinstance(taken, FoundWork)
+    assert isinstance(taken, TakenWork)
 
 
 @pytest.mark.parametrize("limit", [1, 3, 50])
@@ -243,11 +243,11 @@ def test_claims_get_to_what_is_ready_behind_more_runs_than_one_of_them_looks_thr
     ready = [real.create(chain("A") | {"workflow_name": name}, agents={"A": me}) for _ in range(2)]
 
     answers = [claim(real, me, workflow=name) for _ in range(10)]
-    assert [one.workflow_id for one in answers if isinstance(one, FoundWork)] == ready
+    assert [one.workflow_id for one in answers if isinstance(one, TakenWork)] == ready
 
     real.expire_lease(held[0], "A")
     again = [claim(real, me, workflow=name) for _ in range(10)]
-    assert [one.workflow_id for one in again if isinstance(one, FoundWork)] == [held[0]], (
+    assert [one.workflow_id for one in again if isinstance(one, TakenWork)] == [held[0]], (
         "and begin again at the oldest"
     )
 

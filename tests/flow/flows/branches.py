@@ -1,4 +1,4 @@
-"""Nested Parallel: a flow that is called in a branch has branches of its own."""
+"""Nested Parallel, `definitions/nested_parallel.json`: a flow that is called in a branch has branches of its own."""
 
 from dcf import flow, parallel, task
 

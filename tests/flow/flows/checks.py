@@ -1,4 +1,4 @@
-"""A Map of which some items may fail: the result has those that did not."""
+"""A Map of which some items may fail, `definitions/tolerated_failures.json`: the result has those that did not."""
 
 from dcf import each, flow, task
 

@@ -1,4 +1,4 @@
-"""The refunds of the tutorial: a Map, a person, a payment with retries."""
+"""The refunds of the tutorial, `definitions/refunds.json`: a Map, a person, a payment with retries."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""A polling loop, and a callback with a heartbeat."""
+"""A polling loop and a callback with a heartbeat in one flow; `polling.py` and `handover.py` have one of them each."""
 
 from dataclasses import dataclass
 

@@ -1,37 +1,54 @@
-"""The customer support example: two workers side by side; the third gets what both found."""
+"""The customer support example, `workflows/customer_support.json`: two agents side by side, a third answers."""
 
 from typing import TypedDict
 
-from dcf import flow, parallel, task
+from dcf import agent, flow, parallel
 
 
 class Customer(TypedDict):
     name: str
     plan: str
+    open_tickets: list[str]
 
 
 class Diagnosis(TypedDict):
     area: str
     cause: str
+    article: str
 
 
-@task
-def lookup_customer(account_id: str) -> Customer:
-    return {"name": f"Customer {account_id}", "plan": "gold"}
-
-
-@task
-def diagnose_issue(account_id: str, message: str) -> Diagnosis:
-    return {"area": "billing" if "invoice" in message else "login", "cause": account_id}
-
-
-@task
-def compose_response(customer: Customer, diagnosis: Diagnosis) -> str:
-    return f"Dear {customer['name']}, it is {diagnosis['area']}."
+class Reply(TypedDict):
+    reply: str
 
 
 @flow
-def support(account_id: str, message: str) -> str:
-    """Answer a customer."""
-    customer, diagnosis = parallel(lookup_customer(account_id), diagnose_issue(account_id, message))
-    return compose_response(customer, diagnosis)
+def support(account_id: str, message: str) -> Reply:
+    """Look the customer up and find the cause, both at once; then write the answer."""
+    customer, diagnosis = parallel(
+        agent(
+            "worker",
+            "Look up the customer's name and plan, and the ids of their open tickets.",
+            account_id,
+            output=Customer,
+            skills=["skill://lookup.customer@0.1.0"],
+            name="LookupCustomer",
+        ),
+        agent(
+            "worker",
+            "Find the area, the cause and an article about it.",
+            account_id,
+            message,
+            output=Diagnosis,
+            skills=["skill://diagnose.issue@0.1.0"],
+            name="DiagnoseIssue",
+        ),
+    )
+    return agent(
+        "worker",
+        "Write the reply.",
+        customer,
+        diagnosis,
+        output=Reply,
+        skills=["skill://compose.response@0.1.0"],
+        name="ComposeResponse",
+    )

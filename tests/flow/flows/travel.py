@@ -1,4 +1,4 @@
-"""A saga with compensation: what was booked is cancelled if a later step fails."""
+"""A saga with compensation, `definitions/saga.json`: what was booked is cancelled if a later step fails."""
 
 from typing import TypedDict
 

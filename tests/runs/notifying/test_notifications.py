@@ -119,7 +119,7 @@ def test_what_a_deliverer_took_before_it_died_is_delivered_by_another_after_a_wh
 def test_a_deliverer_that_died_between_delivering_and_settling_causes_no_second_message(real: World) -> None:
     run = owing(real)
     (entry,) = real.outbox.take(run, "dead")
-    real.notifications._send(run, entry, None, real.plane.read(run), None)
+    real.notifications._sender.send(run, entry, real.plane.read(run), None)
     forget_for(real, run, 31)
     real.notifications.pulse()
     assert targets(real, run, "b") == ["B"]
@@ -200,35 +200,6 @@ def test_nobody_is_woken_for_a_run_that_was_closed(world: World, close_open_stat
     world.notifications.pulse()
     assert world.messages("b") == []
     assert not world.is_live(run)
-
-
-def test_each_event_of_a_pool_goes_to_one_member_and_every_member_has_its_turn(world: World) -> None:
-    pool = ("one", "two", "three")
-    run = world.create(loop(), agents={"Work": pool, "Check": "c"})
-    for _ in range(30):
-        world.do(run, "Work", "one")
-        world.do(run, "Check", "c", {"done": False})
-        world.notifications.notify_next(run, "Check")
-    told = told_agents(world, run, "Work")
-    assert len(told) == 30
-    assert set(told) == set(pool)
-
-
-def told_agents(world: World, run: str, state: str) -> list[str]:
-    """Who was told of a state, in order, as the history has it."""
-    sent = [event for event in world.events(run) if (event.type, event.state) == ("NotificationSent", state)]
-    return [str(event.data["agent"]) for event in sent]
-
-
-def test_reminders_reach_every_member_of_a_pool_in_turn(world: World) -> None:
-    """Of a pool of two with one member that was dead, the same one was told three times in a row."""
-    run = owing(world, B=("dead", "alive"))
-    world.notifications.pulse()
-    for _ in range(3):
-        world.make_due(run, "B")
-        world.notifications.pulse()
-    told = told_agents(world, run, "B")
-    assert told in (["dead", "alive"] * 2, ["alive", "dead"] * 2)
 
 
 def test_the_planner_is_told_the_end_once(world: World) -> None:

@@ -161,7 +161,7 @@ def test_what_was_told_can_be_taken_while_the_oldest_is_forgotten(monkeypatch: p
         for n in range(12)
     ]
     at_once = PromptDelivery(lambda agents: [None for _ in agents], lambda _: [])
-    told = ToldAtOnce("a", Delivery(), 0)
+    told = ToldAtOnce([("a", Delivery())], [], 0)
     is_over, interval = threading.Event(), sys.getswitchinterval()
 
     def keep() -> None:

@@ -275,6 +275,22 @@ def test_runs_are_counted_by_status(real: World, mine: str) -> None:
     assert gained == {"running": 2, "succeeded": 1}
 
 
+def test_a_run_that_no_clock_has_looked_at_is_counted_once_by_what_it_says(real: World, mine: str) -> None:
+    catalog = Catalog(real.connections)
+    real.notifications.pulse()
+    listed = page(real, 1).counts
+    before = catalog.counted_once(listed).by_status
+    ended, failed, goes_on, _ = (real.create(named(mine), max_attempts=1) for _ in range(4))
+    real.do(ended, "A")
+    for run in (failed, goes_on):
+        real.fail(run, "A", real.acquire(run, "A"))
+    real.retrying.retry(goes_on)
+    counts = page(real, 1).counts
+    gained = {name: count - before[name] for name, count in catalog.counted_once(counts).by_status.items()}
+    assert {name: count for name, count in gained.items() if count} == {"running": 2, "succeeded": 1, "failed": 1}
+    assert sum(counts.by_status.values()) - sum(listed.by_status.values()) == 4 + 3
+
+
 @rows("filters", [{}, {"status": RunStatus.RUNNING}, {"workflow": "x", "agent": "y"}])
 def test_a_page_takes_three_round_trips_at_most(real: World, mine: str, filters: dict[str, Any]) -> None:
     for _ in range(20):

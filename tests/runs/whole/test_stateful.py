@@ -451,8 +451,12 @@ class Agents(RuleBasedStateMachine):
         standing = [name for name, doc in self.docs.items() if doc.status in OPEN and doc.is_ready]
         assert len(standing) == 1 or not self.is_running()
 
+    def has_heard(self, agent: str, state: str) -> bool:
+        events = self.world.messages(agent)
+        return any((event["workflow_id"], event["target_state"]) == (self.run, state) for event in events)
+
     def teardown(self) -> None:
-        """Whatever happened, the clock tells what is owed: to the pool of the state in turn, or to the planner."""
+        """Whatever happened, the clock tells what is owed: to the pool of the state, or to the planner."""
         try:
             if self.is_paused and self.is_running():
                 self.world.lifecycle.resume(self.run)
@@ -467,9 +471,8 @@ class Agents(RuleBasedStateMachine):
                 if doc.lease.token is None or doc.lease.expires_at is None:
                     self.world.make_due(self.run, state)
                     self.world.notifications.pulse()
-                    told = [event for agent in self.pools[state] for event in self.world.messages(agent)]
-                    told = [event for event in told if event["workflow_id"] == self.run]
-                    assert any(event["target_state"] == state for event in told) or doc.attempts >= MAX_ATTEMPTS
+                    heard = [self.has_heard(agent, state) for agent in self.pools[state]]
+                    assert all(heard) or doc.attempts >= MAX_ATTEMPTS
             elif self.over is None:
                 told_planner = {event["type"] for event in self.world.messages("boss")}
                 assert "run_finished" in told_planner

@@ -99,7 +99,7 @@ def test_a_script_that_asks_for_ever_is_a_mistake(split: Connections) -> None:
 
 
 def test_a_document_counts_with_its_size_until_it_is_gone(split: Connections) -> None:
-    owner, key = new_token()[:12], f"doc:{new_token()}"
+    owner, key = new_token()[-12:], f"doc:{new_token()}"
     assert write(split, key, {"n": 1}, account(owner)) is None
     assert bytes_of(split, owner) == len('{"n":1}')
     assert write(split, key, {"text": "longer"}, account(owner)) is None
@@ -110,7 +110,7 @@ def test_a_document_counts_with_its_size_until_it_is_gone(split: Connections) ->
 
 
 def test_a_document_beyond_the_quotas_is_refused_and_leaves_nothing(split: Connections) -> None:
-    owner, key = new_token()[:12], f"doc:{new_token()}"
+    owner, key = new_token()[-12:], f"doc:{new_token()}"
     refused = write(split, key, {"text": "x" * 100}, account(owner, stored_bytes=50))
     assert refused is not None
     assert split.send(("EXISTS", key)) == [0]
@@ -118,14 +118,14 @@ def test_a_document_beyond_the_quotas_is_refused_and_leaves_nothing(split: Conne
 
 
 def test_who_writes_a_document_owns_it(split: Connections) -> None:
-    first, second, key = new_token()[:12], new_token()[:12], f"doc:{new_token()}"
+    first, second, key = new_token()[-12:], new_token()[:12], f"doc:{new_token()}"
     write(split, key, {"n": 1}, account(first))
     write(split, key, {"n": 2}, account(second))
     assert (bytes_of(split, first), bytes_of(split, second)) == (0, len('{"n":2}'))
 
 
 def test_after_a_crash_a_key_seems_to_hold_more_and_the_next_write_mends_it(split: Connections) -> None:
-    owner, key = new_token()[:12], f"doc:{new_token()}"
+    owner, key = new_token()[-12:], f"doc:{new_token()}"
     write(split, key, {"n": 1}, account(owner))
     wanted = CountedDocument(key=key, owner=owner, size=500, life_s=60)
     assert hold(split, wanted, account(owner), new_mark()) is None  # and then its process died
@@ -135,7 +135,7 @@ def test_after_a_crash_a_key_seems_to_hold_more_and_the_next_write_mends_it(spli
 
 
 def test_of_two_writers_at_once_the_later_one_decides_what_is_counted(split: Connections) -> None:
-    owner, key = new_token()[:12], f"doc:{new_token()}"
+    owner, key = new_token()[-12:], f"doc:{new_token()}"
     first, second = new_mark(), new_mark()
     hold(split, CountedDocument(key=key, owner=owner, size=30, life_s=0), None, first)
     hold(split, CountedDocument(key=key, owner=owner, size=20, life_s=0), None, second)
@@ -149,8 +149,8 @@ def test_of_two_writers_at_once_the_later_one_decides_what_is_counted(split: Con
 
 
 def test_a_definition_is_kept_found_and_counted_once(split: Connections) -> None:
-    definition = read_definition(chain("A") | {"workflow_name": f"steps-{new_token()[:8]}"})
-    owner = new_token()[:12]
+    definition = read_definition(chain("A") | {"workflow_name": f"steps-{new_token()[-8:]}"})
+    owner = new_token()[-12:]
     for _ in range(2):
         with authored_by(f"key:{owner}", account(owner)):
             assert KeptDefinitions(split).keep(definition) is None
@@ -163,8 +163,8 @@ def test_a_definition_is_kept_found_and_counted_once(split: Connections) -> None
 
 
 def test_a_definition_beyond_the_quotas_is_not_kept(split: Connections) -> None:
-    definition = read_definition(chain("A") | {"workflow_name": f"steps-{new_token()[:8]}"})
-    owner = new_token()[:12]
+    definition = read_definition(chain("A") | {"workflow_name": f"steps-{new_token()[-8:]}"})
+    owner = new_token()[-12:]
     with authored_by(f"key:{owner}", account(owner, documents=0)):
         assert KeptDefinitions(split).keep(definition) is not None
     assert KeptDefinitions(split).find(Reference(name=definition.name)) is None
@@ -180,7 +180,7 @@ def owe(split: Connections, run: RunKeys, agent: str, tokens: int) -> None:
 
 
 def test_reports_are_moved_to_the_books_once(split: Connections) -> None:
-    run, agent, books = RunKeys(f"t-{new_token()[:12]}"), f"agent-{new_token()[:8]}", UsageBooks(split)
+    run, agent, books = RunKeys(f"t-{new_token()[-12:]}"), f"agent-{new_token()[-8:]}", UsageBooks(split)
     owe(split, run, agent, 10)
     owe(split, run, agent, 5)
     books.settle(run.workflow_id)
@@ -194,7 +194,7 @@ def test_reports_are_moved_to_the_books_once(split: Connections) -> None:
 
 
 def test_a_report_that_is_in_the_book_already_when_its_mover_dies_is_added_to_the_run_alone(split: Connections) -> None:
-    run, agent, books = RunKeys(f"t-{new_token()[:12]}"), f"agent-{new_token()[:8]}", UsageBooks(split)
+    run, agent, books = RunKeys(f"t-{new_token()[-12:]}"), f"agent-{new_token()[-8:]}", UsageBooks(split)
     owe(split, run, agent, 10)
     (((entry_id, fields),),) = split.send(("XRANGE", run.spent, "-", "+"))
     books.settle(run.workflow_id)

@@ -18,6 +18,7 @@ from dcf.store.forms.move import DocumentMove
 from dcf.store.forms.text_form import TEXT_FORM
 from dcf.store.keys import table as keys
 from dcf.store.keys.documents import is_stored_document
+from dcf.store.keys.table import RunKeys
 from dcf.store.lists.agents import AgentRecord, AgentRecords
 from dcf.values.json_text import load
 from tests.store.forms.conftest import Kind, Served, connected
@@ -58,7 +59,7 @@ class Site:
         self._served.__exit__(*error)
 
     def documents(self, form: DocumentForm) -> dict[str, Any]:
-        """All documents that are in a form, by key, and how long they are kept yet, in tens of seconds."""
+        """All documents that are in a form, by key, and about how many seconds they are kept yet."""
         connections = self.free()
         ((_, names),) = connections.send(("SCAN", 0, "COUNT", 10_000))
         found = {}
@@ -66,7 +67,7 @@ class Site:
             kind, left = connections.send(("TYPE", name), ("TTL", name))
             if (is_stored_document(name) or name == DOC) and form.is_document(name, kind):
                 (reply,) = connections.send(form.read(name))
-                found[name] = (load(form.text(reply) or b""), left // 10)
+                found[name] = (load(form.text(reply) or b""), round(left, -3) if left > 0 else left)
         connections.close()
         return found
 
@@ -187,6 +188,18 @@ def test_documents_can_be_moved_just_after_a_health_report(place: Path) -> None:
         before = site.documents(JSON_FORM)
         site.free().send(("SET", keys.PROBE, "1"))
         assert site.move(TEXT_FORM) == len(before)
+
+
+@rows("name", FORMS)
+def test_what_a_version_without_forms_added_is_moved_to_the_form_of_the_others(place: Path, name: str) -> None:
+    form, other = FORMS[name]
+    with Site(place, form) as site:
+        before, added = site.documents(form), RunKeys("added")
+        site.free().send(other.put(added.meta, '{"status":"running"}'), other.put(added.state("A"), "{}"))
+        assert site.move(form) == 2
+        left = {added.meta: ({"status": "running"}, -1), added.state("A"): ({}, -1)}
+        assert site.documents(form) == before | left
+        assert connected(place).form is form
 
 
 def test_without_redisjson_nothing_is_moved(place: Path) -> None:

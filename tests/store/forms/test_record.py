@@ -105,9 +105,16 @@ def test_documents_of_an_older_version_are_json_though_there_is_no_run(place: Pa
     with Served(place, "with_json") as client:
         AccessKeys(connected(place, "json")).create((), agent_id=None, label=None, life_s=None)
         client.delete(keys.DOCUMENT_FORM)
-        with pytest.raises(StoreUnsuitable, match="keeps documents as RedisJSON"):
+        with pytest.raises(StoreUnsuitable, match="keeps documents in RedisJSON"):
             assert connected(place, "text").form
         assert connected(place).form is JSON_FORM
+
+
+def test_a_redis_that_lost_its_record_and_has_no_module_keeps_text(place: Path) -> None:
+    with Served(place, "plain") as client:
+        AccessKeys(connected(place)).create((), agent_id=None, label=None, life_s=None)
+        client.delete(keys.DOCUMENT_FORM)
+        assert connected(place).form is TEXT_FORM
 
 
 def test_a_failover_to_a_copy_with_the_other_form_is_noticed_before_anything_is_sent(place: Path) -> None:

@@ -20,7 +20,7 @@ from dcf.features.health.storage import VitalSigns
 from dcf.features.projects.storage import ProjectStore
 from dcf.features.retention.expiring import EXPIRING
 from dcf.features.work.listing import WorkQuery, WorkStatus, read_work_place
-from dcf.features.work.operations import FoundWork
+from dcf.features.work.operations import TakenWork
 from dcf.features.work.storage import WorkList
 from dcf.runs.clock.sweep import Sweep
 from dcf.store.access.api_keys import AccessKeys
@@ -298,7 +298,7 @@ def test_claims_over_all_shards_take_the_oldest_first_and_each_once(parted: Worl
         wish = Acquire(state="", owner=mine, token=new_token(), ttl_s=600)
         query = WorkQuery(limit=1, agent=mine, status=WorkStatus.READY, workflow=mine)
         answer = parted.work.claim_work(query, wish)
-        if not isinstance(answer, FoundWork):
+        if not isinstance(answer, TakenWork):
             break
         taken.append(answer.workflow_id)
     assert taken == runs[1::2]

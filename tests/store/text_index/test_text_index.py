@@ -9,7 +9,7 @@ import pytest
 
 from dcf.core.text.entries import FacetFilter, SearchPage, TextEntry, TextSearch
 from dcf.core.text.query import read_query
-from dcf.core.text.tokens import read_words
+from dcf.core.text.tokens import Words, read_words
 from dcf.errors import InvalidArgument
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.text_index import index as text_index
@@ -69,7 +69,8 @@ def test_an_entry_is_found_by_each_of_its_words_and_by_all_together(index: TextI
     index.put(entry(1, "Lost update", "two writers"))
     index.put(entry(2, "Lost lease", "one writer"))
     assert found(index, "lost") == [2, 1]
-    assert found(index, "LOST writers") == [1]
+    assert found(index, "LOST writers") == [2, 1]
+    assert found(index, "LOST two") == [1]
     assert found(index, "lost nothing") == []
 
 
@@ -99,6 +100,59 @@ def test_search_raises_on_c_plus_plus(index: TextIndex, query: str) -> None:
     """No query is an error, whatever signs are in it."""
     index.put(entry(1, "nothing of this kind"))
     assert found(index, query) == []
+
+
+@rows(
+    ("query", "numbers_found"),
+    [
+        ("injections", [2, 1]),
+        ("INJECT", [2, 1]),
+        ("sanit*", [3, 1]),
+        ("sanitiz*", [3]),
+        ("sql OR xss", [3, 1]),
+        ("injection NOT sql", [2]),
+        ("NOT sql", [3, 2]),
+        ('"user inputs"', [1]),
+        ('"user inp"*', [1]),
+        ("(sql OR ldap) AND injection", [2, 1]),
+        ("sql OR ldap AND query", [2, 1]),
+        ("not xss", []),
+        ("sql AND", [1]),
+        ("OR sql )", [1]),
+        ("zzz*", []),
+    ],
+)
+def test_words_are_found_in_every_form_and_joined_by_operators(
+    index: TextIndex, query: str, numbers_found: list[int]
+) -> None:
+    index.put(entry(1, "SQL injection", "User input is not sanitary."), replaces="any")
+    index.put(entry(2, "Injected LDAP", "The query is built of names."), replaces="any")
+    index.put(entry(3, "XSS", "Output must be sanitized."), replaces="any")
+    got = found(index, query)
+    assert sorted(got, reverse=True) == numbers_found
+
+
+def test_what_an_older_version_stored_is_found_as_it_was(index: TextIndex) -> None:
+    """Its words are not by their stems, and neither is their order."""
+    old = Words(sequence=("", "lost", "updates", ""), found_by={"lost": 1, "updates": 1})
+    index.put(replace(entry(1, ""), words=old))
+    for query in ("updates", "lost updates", '"lost updates"', "updates OR nothing", "updates NOT nothing"):
+        assert found(index, query) == [1], query
+
+
+def test_a_word_of_which_there_is_no_entry_has_no_beginning(
+    index: TextIndex, connections: Connections, name: str
+) -> None:
+    index.put(entry(1, "sanitized"))
+    index.put(entry(2, "sanitary"))
+    words = f"cp:idx:text:{{{name}}}:words"
+    (stored,) = connections.send(("ZRANGE", words, "0", "-1"))
+    assert stored == [b"sanit", b"sanitari", b"sanitary", b"sanitized"]
+    index.put(entry(2, "apple"), replaces=1)
+    index.remove("e00001")
+    (stored,) = connections.send(("ZRANGE", words, "0", "-1"))
+    assert stored == [b"appl", b"apple"]
+    assert found(index, "sanit*") == []
 
 
 def test_a_phrase_is_found_as_it_stands_and_not_over_the_end_of_a_text(index: TextIndex) -> None:
@@ -187,6 +241,18 @@ def test_an_offset_goes_beyond_a_block_of_candidates(index: TextIndex, monkeypat
     assert numbers(index.search(TextSearch(limit=3, offset=5, filters=even))) == [8, 6, 4]
 
 
+_PLAIN = ("", "apple", "apple pear", '"apple pear"', "plum apple pear", '"', "apples AND pears", "p*", '"apple pe"*')
+_BOOLEAN = (
+    *("apple OR pear", "apple NOT pear", "NOT fig", "(apple OR pear) plum", "apple OR (pear NOT plum)", "fi* OR plums"),
+    *(
+        '"apple pear" OR fig',
+        "(apple AND pear) OR (plum NOT fig)",
+        'quince NOT ("plum fig" OR pear)',
+        "NOT (fig OR p*)",
+    ),
+)
+
+
 @pytest.mark.parametrize("block", [3, 7, 1000])
 @pytest.mark.parametrize("seed", range(6))
 def test_pages_show_each_entry_once_whatever_the_size_of_a_block(
@@ -198,7 +264,7 @@ def test_pages_show_each_entry_once_whatever_the_size_of_a_block(
     entries = [_drawn(chance, number) for number in range(60)]
     for one in entries:
         index.put(one)
-    for text in ("", "apple", "apple pear", '"apple pear"', "plum apple pear", '"'):
+    for text in (*_PLAIN, *_BOOLEAN):
         for filters in ((), (FacetFilter(facet="tag", values=("a", "b"), is_disjoint=False),)):
             search = TextSearch(limit=chance.choice([1, 4, 50]), query=read_query(text), filters=filters)
             _compare(list(pages(index, search)), search, entries, whole=block >= len(entries))

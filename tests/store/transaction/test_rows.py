@@ -19,6 +19,7 @@ WANTED: dict[str, Any] = {
     "inputs": ("A",),
     "entries": ("A",),
     "outputs": ("A",),
+    "briefed": ("A",),
     "agents": ("A",),
     "timers": ("A",),
     "scopes": ("A",),

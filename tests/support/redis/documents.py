@@ -17,11 +17,14 @@ from dcf.store.embedded.sources import find_program
 from dcf.store.forms import form as stored
 from dcf.store.forms.json_form import JSON_FORM
 from dcf.store.forms.text_form import NESTED, TEXT_FORM
-from dcf.store.keys.documents import shape_of
+from dcf.store.keys.documents import is_stored_document, shape_of
 from dcf.values.json_text import dump, load
 
 Ask: TypeAlias = Callable[..., Reply]
 """Sends one command and returns its reply: `World.ask`, or `execute_command` of a client of redis-py."""
+
+_OF_TOOLS: Final = "doc:"
+"""How the keys begin that the JSON tools may write."""
 
 Place: TypeAlias = str | tuple[str | int, ...]
 """Says where a member is: its name, or the names and indexes that lead to it."""
@@ -179,7 +182,9 @@ class TextForm:
         ask(*TEXT_FORM.put_member(key, member, dump(own)))
 
     def is_document(self, ask: Ask, key: str | bytes) -> bool:
-        return bool(ask("TYPE", key) == (b"string" if shape_of(_decoded(key)) == "text" else b"hash"))
+        name = _decoded(key)
+        may_be = is_stored_document(name) or name.startswith(_OF_TOOLS)
+        return may_be and bool(ask("TYPE", key) == (b"string" if shape_of(name) == "text" else b"hash"))
 
 
 def chosen_form(name: str) -> DocumentForm:

@@ -30,7 +30,7 @@ async def knows_what_to_do(seat: Seat, how: HowToStart, agent: str) -> Json:
 
 async def validates_first(seat: Seat, how: HowToStart, agent: str) -> Json:
     sent = {"workflow_json": EACH, "agents_map_json": {"Write": agent}}
-    answer = await seat.call(seat.tool_for("Validate a Letta-ASL workflow"), **sent)
+    answer = await seat.call(seat.tool_for("Validate a workflow"), **sent)
     return await seat.follow(answer, sent | {how.input: GIVEN} | {"workflow_json": EACH})
 
 
@@ -59,13 +59,6 @@ async def writes_a_wrong_machine(seat: Seat, how: HowToStart, agent: str) -> Jso
     return await knows_what_to_do(seat, how, agent)
 
 
-async def creates_and_then_starts(seat: Seat, how: HowToStart, agent: str) -> Json:
-    sent = how.arguments(json.dumps(EACH), {"Write": agent}, GIVEN)
-    answer = await seat.call(seat.tool_for("Create a run without starting it"), **sent)
-    await seat.follow(answer)
-    return answer
-
-
 async def binds_in_the_document(seat: Seat, how: HowToStart, agent: str) -> Json:
     task = TASK | {"AgentBinding": {"agent_ref": {"id": agent}}}
     document = json.loads(json.dumps(EACH))
@@ -84,7 +77,6 @@ WAYS = [
     names_a_path,
     uses_a_wrong_name,
     writes_a_wrong_machine,
-    creates_and_then_starts,
     binds_in_the_document,
     lists_steps,
 ]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from dcf.application.application import Application
+from dcf.verbs.description.table import TABLE
 from tests.system.agents.policies import read_the_page
 from tests.system.agents.seat import Seat
 
@@ -98,7 +99,6 @@ async def test_mistakes_of_a_worker_are_met_with_the_next_legal_call(sit: Sit) -
     await worker.call("await_workflow_event", agent_id=worker.agent_id, timeout_s=600)
     await worker.call("await_workflow_event", agent_id=worker.agent_id, timeout_s=0, ack_message_id="the last")
     await worker.call("load_skill", skill_json="skill://nobody@1.0.0", agent_id=worker.agent_id)
-    await worker.call("claim_ready_state", agent_id=worker.agent_id)
     await worker.call("complete_state", **held, output=GOOD)
     await other.call(take, **place, owner_agent_id=other.agent_id)
     done = await worker.call(write, **held, **good)
@@ -151,7 +151,6 @@ async def test_mistakes_of_a_planner_are_met_with_the_next_legal_call(sit: Sit, 
         {"workflow_json": EACH, "planner_agent_id": "somebody-else"},
         {"document": EACH},
         {"workflow_json": EACH, **here},
-        {"workflow_json": EACH, "max_attempts": 0},
     ]
     for sent in starts:
         refused = await planner.call(start, **sent)
@@ -179,7 +178,6 @@ async def test_mistakes_of_a_planner_are_met_with_the_next_legal_call(sit: Sit, 
         ("rerun", {"workflow_id": "no-such-run"}),
         ("rerun", here | {"from_state": "Write"}),
         ("rerun", here | {"from_state": "Join"}),
-        ("rerun", here | {"from_state": "Each", "input_json": []}),
         ("retry_run", here),
         ("send_signal", here | {"name": "go", "payload_json": "plain text"}),
         ("create_worker_agents", {}),
@@ -190,10 +188,9 @@ async def test_mistakes_of_a_planner_are_met_with_the_next_legal_call(sit: Sit, 
         ("list_runs", {"since": "yesterday"}),
         ("leave_note", here),
         ("answer_question", here | {"question_id": "q", "answer": "yes"}),
-        ("correct_result", here | {"state": "Each/0/Write", "output_json": GOOD}),
     ]
     for tool, more in mistakes:
-        assert tool in planner.purposes or tool == "get_skill"
+        assert tool in planner.purposes or tool in TABLE or tool == "get_skill"
         await planner.call(tool, **more)
     await stranger.call("cancel_run", **here)
     await planner.call("cancel_run", **here)

@@ -94,7 +94,7 @@ async def at_work(*workers: Worker) -> AsyncIterator[None]:
 
 async def approves(person: Seat) -> Json:
     """Wait to be asked, look at what is asked, answer with the call that was told."""
-    wait = person.tool_for("Wait for your next piece of work")
+    wait = person.tool_for("Wait for your next")
     while (
         "event" not in (asked := await person.call(wait, agent_id=person.agent_id, timeout_s=20)) or not asked["event"]
     ):
@@ -108,7 +108,7 @@ async def approves(person: Seat) -> Json:
 
 async def hears_of_the_end(planner: Seat, run: str) -> Json:
     """Wait until it is told of the end of the run, and read what became of it with the call that it was told."""
-    wait = planner.tool_for("Wait for your next piece of work")
+    wait = planner.tool_for("Wait for your next")
     acknowledged: dict[str, Json] = {}
     while True:
         told = await planner.call(wait, agent_id=planner.agent_id, timeout_s=20, **acknowledged)
@@ -129,7 +129,7 @@ async def test_a_programme_is_written_shortened_and_approved_without_the_abstrac
     async with at_work(*workers):
         started = await planner.call(how.tool, **asked)
         run = started["workflow_id"]
-        assert started["warnings"] == []
+        assert not [text for text in started["warnings"] if "no agent" in text]
         await approves(person)
         ended = await hears_of_the_end(planner, run)
     output = ended["meta"]["output"]
@@ -158,7 +158,7 @@ async def test_a_talk_is_cancelled_while_somebody_writes_about_it(sit: Sit, onlo
     agents = {"WriteAbstract": slow.agent_id, "*": quick.seat.agent_id}
     talks = {"talks": [TALKS[0], TALKS[2]]}
     run = (await planner.call(how.tool, **how.arguments(programme(person.agent_id), agents, talks)))["workflow_id"]
-    wait = slow.tool_for("Wait for your next piece of work")
+    wait = slow.tool_for("Wait for your next")
     held = [await slow.call(wait, agent_id=slow.agent_id, timeout_s=20, request_id=f"next {n}") for n in range(2)]
     by_title = {answer["work"]["input"]["title"]: answer for answer in held}
     seen = await planner.call("read_workflow_control_plane", workflow_id=run, inside="EachTalk")

@@ -25,7 +25,7 @@ def export(demo: DemoSite, tmp_path_factory: pytest.TempPathFactory) -> Export:
     def made(name: str, form: str) -> Path:
         file = folder / f"{name}.{form}"
         if not file.exists():
-            command = [sys.executable, "-m", "dcf", "export", demo.runs[name], "--as", form, "-o", str(file)]
+            command = [sys.executable, "-m", "dcf", "runs", "export", demo.runs[name], "-o", form, "--to", str(file)]
             subprocess.run(command, env=environment, check=True, capture_output=True, timeout=60)
         return file
 

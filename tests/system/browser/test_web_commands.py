@@ -44,7 +44,14 @@ def started(folder: Path, *arguments: str) -> Iterator[str]:
 
 
 @pytest.mark.processes
-@rows("arguments", [("web",), SERVE], ids=["alone", "beside mcp"])
+@rows(
+    "arguments",
+    [
+        ("web",),
+        SERVE,
+    ],
+    ids=["alone", "beside mcp"],
+)
 def test_the_page_is_served_on_loopback_where_no_keys_are_asked_for(
     short_directory: Path, arguments: tuple[str, ...]
 ) -> None:
@@ -57,14 +64,22 @@ def test_the_page_is_served_on_loopback_where_no_keys_are_asked_for(
 def keyed(short_directory: Path) -> tuple[Path, str, str]:
     """A data directory with a key and a run: the directory, the key and the id of the run."""
     folder = short_directory / "web-commands"
-    key = dcf(folder, "keys", "create", "--scope", "plan", "--any-agent", "--json")["key"]
+    key = dcf(folder, "keys", "add", "--scope", "plan", "--any-agent", "--json")["key"]
     run = dcf(folder, "start", str(WORKFLOW), "--json")["workflow_id"]
     return folder, key, run
 
 
 @pytest.mark.processes
 @rows(
-    ("arguments", "acts"), [(("web", "--allow-actions"), True), (("web",), False), ((*SERVE, "--allow-actions"), True)]
+    ("arguments", "acts"),
+    [
+        (("web", "--allow-actions"), True),
+        (
+            ("web",),
+            False,
+        ),
+        ((*SERVE, "--allow-actions"), True),
+    ],
 )
 def test_with_keys_one_logs_in_and_acts_only_if_the_server_lets_its_page_act(
     keyed: tuple[Path, str, str], arguments: tuple[str, ...], acts: bool

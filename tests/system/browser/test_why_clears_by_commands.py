@@ -1,6 +1,8 @@
 """The command that the page of reasons shows clears the reason when it runs."""
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,7 +16,7 @@ from tests.support.waiting import wait_until
 from tests.support.world import World
 from tests.web import stuck_runs
 from tests.web.browsing import text_of
-from tests.web.pages.test_why_clears import _clock, causes, command_on, here, visitor
+from tests.web.pages.test_why_clears import _clock, causes, here, visitor
 from tests.web.visitors import Visitor
 
 __all__ = ["_clock", "here", "visitor"]
@@ -29,6 +31,13 @@ def dcf(url: str, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
+async def command_in(visitor: Visitor, run: str, pattern: str) -> list[str]:
+    """Return the words of the command that the advice names, without the name of the program."""
+    advice = re.search(pattern, text_of((await visitor.get(f"/ui/why?run={run}")).text))
+    assert advice is not None, pattern
+    return shlex.split(advice[0])[1:]
+
+
 @pytest.mark.processes
 async def test_a_state_that_nobody_takes_is_done_by_the_worker_whose_command_is_shown(
     here: Application, visitor: Visitor, real: World, tmp_path: Path
@@ -37,7 +46,8 @@ async def test_a_state_that_nobody_takes_is_done_by_the_worker_whose_command_is_
     assert "not taken" in text_of((await visitor.get(f"/ui/why?run={run}")).text)
     functions = tmp_path / "functions.py"
     functions.write_text("from dcf.worker import task\n\n\n@task('A')\ndef work(given):\n    return {}\n", "utf-8")
-    words = [str(functions) if one == "FUNCTIONS.py" else one for one in await command_on(visitor, run)]
+    said = await command_in(visitor, run, r"dcf worker FUNCTIONS\.py --agent-id [\w-]+ --state A")
+    words = [str(functions) if word == "FUNCTIONS.py" else word for word in said]
     worker = dcf(here.redis_url, *words, "--direct")
     try:
         wait_until(lambda: causes(here, run) == ["nobody_assigned"])  # that of B
@@ -55,7 +65,7 @@ async def test_a_clock_that_does_not_come_is_the_one_whose_command_is_shown(
     run = script(real)
     shown = script.__name__.replace("_", " ")
     assert shown in text_of((await visitor.get(f"/ui/why?run={run}")).text)
-    clock = dcf(here.redis_url, *await command_on(visitor, run))
+    clock = dcf(here.redis_url, *await command_in(visitor, run, "dcf store pulse"))
     try:
         wait_until(lambda: causes(here, run) != [script.__name__])
     finally:

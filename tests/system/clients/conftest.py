@@ -39,7 +39,7 @@ def open_server(site: Site) -> Server:
 def key(site: Site) -> str:
     """An API key that may do everything."""
     scopes = [argument for scope in Scope for argument in ("--scope", scope.value)]
-    printed, code = finish(site.dcf("keys", "create", "--any-agent", "--json", *scopes))
+    printed, code = finish(site.dcf("keys", "add", "--any-agent", "--json", *scopes))
     assert code == 0
     made: str = json.loads(printed)["key"]
     return made

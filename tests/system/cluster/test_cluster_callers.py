@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 from redis.cluster import ClusterNode
 
 from dcf.errors import InvalidArgument, StoreUnavailable, StoreUnsuitable
@@ -59,6 +60,15 @@ def test_of_a_node_without_slots_it_is_said_that_it_serves_nothing(tmp_path: Pat
             inspect_server(empty)
         with pytest.raises(StoreUnavailable, match="CLUSTERDOWN"):
             empty.send(("TIME",))
+
+
+def test_while_a_slot_is_not_served_the_form_of_documents_is_unavailable(tmp_path: Path) -> None:
+    with redis_server(tmp_path, "--cluster-enabled", "yes", "--cluster-port", str(free_port())) as port:
+        with redis.Redis(port=port) as node:
+            node.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16382)
+        incomplete = open_cluster(f"redis+cluster://127.0.0.1:{port}")
+        with pytest.raises(StoreUnavailable, match="CLUSTERDOWN"):
+            assert incomplete.form
 
 
 def test_a_server_that_is_no_cluster_is_named_so_and_how_its_url_begins(tmp_path: Path) -> None:

@@ -200,7 +200,7 @@ def test_what_functions_say_on_a_terminal_stands_above_the_live_table(site: Site
     command = (sys.executable, "-m", "dcf", "run", str(site.folder / "noisy.json"), "--direct")
     with on_a_terminal(*command, **site.environment()) as terminal:
         terminal.until("Look further")
-        terminal.until("dcf events")
+        terminal.until("dcf runs events")
         shown = terminal.screen()
     said = [shown.index(line) for line in ("a word", "dcf: WARNING root: a warning", "to error")]
     trace = shown.index("ValueError: on purpose")

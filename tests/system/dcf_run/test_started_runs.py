@@ -1,4 +1,4 @@
-"""What the README says of two terminals: a worker in one, and runs that are started for it from another."""
+"""What docs/running.md says of two terminals: a worker in one, and runs that are started for it from another."""
 
 import json
 import re
@@ -12,8 +12,8 @@ from tests.system.processes.site import LONG, Site, finish, first_line
 
 pytestmark = pytest.mark.processes
 
-README = (ROOT / "README.md").read_text("utf-8")
-BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README.split("## Your own workflow")[1], re.DOTALL)
+PAGE = (ROOT / "docs" / "running.md").read_text("utf-8")
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL)
 
 
 def block(language: str, word: str) -> str:
@@ -22,7 +22,7 @@ def block(language: str, word: str) -> str:
 
 
 def command(line: str, folder: Path) -> list[str]:
-    """The words of a command of the README, with its files where this test has them."""
+    """The words of a command of the page, with its files where this test has them."""
     words = line.partition("#")[0].split()[1:]
     return [str(folder / word) if (folder / word).exists() else word for word in words]
 

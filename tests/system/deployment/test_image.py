@@ -49,7 +49,7 @@ def test_what_is_installed_works_in_an_empty_directory(installed: Path, tmp_path
     place = answer("python", "-c", "import dcf; print(dcf.__file__)")
     assert Path(place.strip()).is_relative_to(installed.parent), "and not what the tests run on"
     assert answer("dcf", "--version") == f"dcf {__version__}\n"
-    assert "validate.order" in answer("dcf", "skills", "list")
+    assert "validate.order" in answer("dcf", "skills", "ls")
     assert answer("dcf", "validate", "workflows/order_processing.json")
     shipped = answer("python", "-c", WHERE).split()
     assert [Path(one).is_relative_to(installed.parent) for one in shipped] == [True] * 3

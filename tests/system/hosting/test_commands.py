@@ -54,7 +54,7 @@ def test_agents_work_without_a_server_too(site: Site) -> None:
 
 def test_one_command_runs_the_order_pipeline_with_models(site: Site) -> None:
     shutil.copy(Path(__file__).with_name("plain_agent.py"), site.folder)
-    stub_url = json.loads(first_line(site.dcf("stub", "--port", "0", "--json")))["url"]
+    stub_url = json.loads(first_line(site.dcf("workflows", "stub", "--port", "0", "--json")))["url"]
     registry = write_registry(site.folder, stub_url)
     with model_server(order_mind) as model:
         common = {"handler": "plain_agent.py:handle", "process": True, "base_url": f"{model.url}/v1", "model": "m"}

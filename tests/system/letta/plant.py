@@ -108,7 +108,7 @@ def plant(letta: LettaServer, model: str) -> Iterator[Plant]:
 
 
 def _stub(site: Site) -> str:
-    url: str = json.loads(first_line(site.dcf("stub", "--port", "0", "--json")))["url"]
+    url: str = json.loads(first_line(site.dcf("workflows", "stub", "--port", "0", "--json")))["url"]
     return url
 
 

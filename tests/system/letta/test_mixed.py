@@ -11,8 +11,8 @@ from dcf.application.application import Application, open_application
 from dcf.core.definitions.model import read_definition
 from dcf.core.lifecycle.creation import Create
 from dcf.settings.process import Settings
+from dcf.workforce.crew.records import CrewWish
 from dcf.workforce.crew.templates import read_staffing
-from dcf.workforce.crew.workers import CrewWish
 from tests.support.redis.restricted import RestrictedRedis, restricted_redis
 from tests.support.waiting import wait_until
 from tests.support.workflows.machines import workflow

@@ -1,4 +1,4 @@
-"""A git repository, and agents' clients: with the helper in this process, or with a `dcf local` of their own."""
+"""A git repository, and agents' clients: with the helper in this process, or with a `dcf agents local` of their own."""
 
 import subprocess
 import sys
@@ -67,12 +67,12 @@ def local_server(local_site: Site) -> Server:
 
 
 def command(url: str, *options: str) -> list[str]:
-    return ["-m", "dcf", "local", "--server", url, *options]
+    return ["-m", "dcf", "agents", "local", "--server", url, *options]
 
 
 @asynccontextmanager
 async def agent_at(site: Site, url: str, *options: str, env: Json = None, **client: Json) -> AsyncIterator[Agent]:
-    """Start `dcf local` for a client, in a directory that is nobody's project."""
+    """Start `dcf agents local` for a client, in a directory that is nobody's project."""
     elsewhere = site.folder / "elsewhere"
     elsewhere.mkdir(exist_ok=True)
     parameters = StdioServerParameters(
@@ -86,7 +86,7 @@ async def agent_at(site: Site, url: str, *options: str, env: Json = None, **clie
 
 @pytest.fixture
 def starting(local_site: Site, local_server: Server) -> Connecting:
-    """Starts a `dcf local` for an agent: its options, and what the client is given."""
+    """Starts a `dcf agents local` for an agent: its options, and what the client is given."""
 
     def start(*options: str, **client: Json) -> AbstractAsyncContextManager[Agent]:
         return agent_at(local_site, local_server.url, *options, **client)

@@ -1,4 +1,4 @@
-"""`dcf local --check` tells a person who sets it up whether the server answers, and what may be done here."""
+"""`dcf agents local --check` tells a person who sets it up whether the server answers, and what may be done here."""
 
 import json
 
@@ -14,7 +14,7 @@ def test_it_says_that_the_server_answers_and_which_commands_may_run(
     local_site: Site, local_server: Server, repository: Repository
 ) -> None:
     options = ("--server", local_server.url, "--root", str(repository.root), "--allow-command", "pytest {path}")
-    output, code = finish(local_site.dcf("local", *options, "--json"))
+    output, code = finish(local_site.dcf("agents", "local", *options, "--json"))
     told = json.loads(output)
     assert code == 0
     assert told.pop("server_tools") > 20
@@ -29,7 +29,7 @@ def test_it_says_that_the_server_answers_and_which_commands_may_run(
 
 def test_it_says_what_is_wrong_and_shows_no_password(local_site: Site) -> None:
     process = local_site.dcf(
-        "local", "--server", "http://ada:secret@127.0.0.1:9/mcp", "--check", DCF_API_KEY="dcf_secret"
+        "agents", "local", "--server", "http://ada:secret@127.0.0.1:9/mcp", "--check", DCF_API_KEY="dcf_secret"
     )
     output, code = finish(process)
     assert code == 4

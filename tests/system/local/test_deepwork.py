@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dcf.local.deepwork import jobs_of
+from dcf.local.deepwork.project_calls import jobs_of
 from tests.local.helper import Agent, Connecting
 from tests.system.local.conftest import Repository
 
@@ -54,9 +54,13 @@ async def test_a_branch_is_created_or_called_a_suggestion_with_the_reason(
         assert project.git("branch", "--show-current") == begun["branch_name"] == "deepwork/notes-write-q1"
         assert (project / "README.md").read_text() == "not committed"
         inner = (await start(agent, "fix"))["begin_step"]
-        assert inner["branch_status"] == "suggested"
+        reason = "The workflow runs within another one, whose branch it stays on."
+        assert inner["branch_status"] == f"suggested: {reason} The worktree is on deepwork/notes-write-q1."
         assert project.git("branch", "--show-current") == "deepwork/notes-write-q1"
+        project.write("draft.txt", "draft")
         await agent.call("abort_workflow", explanation="1")
+        after = await agent.call("finished_step", outputs=["draft.txt"])
+        assert after["begin_step"]["branch_status"] == "current"
         await agent.call("abort_workflow", explanation="2")
         project.git("switch", "--quiet", "main")
         again = (await start(agent, instance_id="q1"))["begin_step"]

@@ -1,4 +1,4 @@
-"""`dcf local` passes the tools, resources and prompts of the server to an agent unchanged."""
+"""`dcf agents local` passes the tools, resources and prompts of the server to an agent unchanged."""
 
 import pytest
 from mcp.client import Client

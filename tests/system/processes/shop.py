@@ -37,7 +37,7 @@ def shop() -> Iterator[Shop]:
     folder = Path(tempfile.mkdtemp(prefix="dcfa-", dir="/tmp"))
     try:
         with opened(folder) as site:
-            stub_url = json.loads(first_line(site.dcf("stub", "--port", "0", "--json")))["url"]
+            stub_url = json.loads(first_line(site.dcf("workflows", "stub", "--port", "0", "--json")))["url"]
             registry = write_registry(folder, stub_url)
             server = site.serve("--port", "0", DCF_PULSE_INTERVAL_S=PULSE_S, SKILL_REGISTRY_PATH=str(registry))
             yield Shop(site=site, server_url=server.url, stub_url=stub_url, registry=registry)

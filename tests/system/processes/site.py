@@ -72,6 +72,7 @@ class Site:
             "TMPDIR": str(self.folder),
             "DCF_AUTH": "off",
             "DCF_DATA_DIR": str(self.data_dir),
+            "DCF_DOCUMENTS": os.environ.get("DCF_DOCUMENTS", "auto"),
             "DCF_TEST_HOOKS": str(self.hooks),
             "PYTHONPATH": str(ROOT),
         }
@@ -101,8 +102,8 @@ class Site:
             return [happening.as_json() for happening in found.history.after(run_id)]
 
     def printed_events(self, run_id: str) -> list[dict[str, Any]]:
-        """Read a run's history with `dcf events`."""
-        output, code = finish(self.dcf("events", run_id, "--json"))
+        """Read a run's history with `dcf runs events`."""
+        output, code = finish(self.dcf("runs", "events", run_id, "--json"))
         assert code == 0
         return [json.loads(line) for line in output.splitlines()]
 

@@ -40,7 +40,7 @@ def test_the_order_pipeline_goes_on_through_a_moved_slot_and_a_killed_primary(si
         assert (code, result["status"]) == (0, "succeeded")
         listed, _ = finish(site.dcf("ls", "--json", REDIS_URL=url))
         assert RUN in listed
-        history, _ = finish(site.dcf("events", RUN, "--json", "--type", "StateSucceeded", REDIS_URL=url))
+        history, _ = finish(site.dcf("runs", "events", RUN, "--json", "--type", "StateSucceeded", REDIS_URL=url))
         assert len(history.splitlines()) == len(STATES)
 
 

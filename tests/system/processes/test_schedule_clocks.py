@@ -41,7 +41,7 @@ class Clocks:
     processes: list[Process]
 
     def start(self) -> None:
-        process = self.site.dcf("pulse", REDIS_URL=self.proxy.url, DCF_PULSE_INTERVAL_S="0.05")
+        process = self.site.dcf("store", "pulse", REDIS_URL=self.proxy.url, DCF_PULSE_INTERVAL_S="0.05")
         self.processes.append(process)
 
     def reach(self, world: World, schedule: Schedule, runs: int) -> None:

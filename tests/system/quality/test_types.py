@@ -1,4 +1,4 @@
-"""Types: those of all our code, and of what `dcf init` makes.
+"""Types: those of all our code, of the examples, and of what `dcf init` makes.
 
 mypy keeps its cache in `.mypy_cache`, as `make check` does: only a machine that has none checks every module.
 """
@@ -16,15 +16,18 @@ from tests.system.dcf_run.test_init import init
 
 
 @pytest.mark.timeout(1200)
-def test_every_type_is_right_also_in_what_init_makes(tmp_path: Path) -> None:
-    """One process checks both, since what `dcf init` makes imports a third of dcf."""
-    assert init(tmp_path, "letters").exit_code == 0
+def test_every_type_is_right_also_in_examples_and_new_projects(tmp_path: Path) -> None:
+    """One process checks all, since what `dcf init` makes imports a third of dcf."""
+    assert init(tmp_path, "shop").exit_code == 0
+    assert init(tmp_path, "letters", "--asl").exit_code == 0
+    made = [tmp_path / "shop", tmp_path / "letters", *(ROOT / "examples").glob("*/")]
     packages = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["mypy"]["packages"]
-    targets = [*(word for package in packages for word in ("-p", package)), "-m", "letters"]
+    targets = [*(word for package in packages for word in ("-p", package))]
+    targets += [word for folder in made for file in folder.glob("*.py") for word in ("-m", file.stem)]
     done = subprocess.run(
         [sys.executable, "-m", "mypy", *targets],
         cwd=ROOT,
-        env=os.environ | {"MYPYPATH": str(tmp_path / "letters")},
+        env=os.environ | {"MYPYPATH": os.pathsep.join(map(str, made))},
         capture_output=True,
         text=True,
         check=False,

@@ -92,7 +92,7 @@ async def _read_with_dcf(site: Site, run: str) -> None:
         states = {name: doc["status"] for name, doc in read["states"].items()}
         assert states == {"prices": "succeeded", "ship": "succeeded"}
         await opened.reader.close()
-    output, code = finish(site.dcf("events", run, "--json"))
+    output, code = finish(site.dcf("runs", "events", run, "--json"))
     assert code == 0
     types = [json.loads(line)["type"] for line in output.splitlines()]
     assert types.count("GateOpened") == 2

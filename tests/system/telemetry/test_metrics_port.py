@@ -14,7 +14,7 @@ pytestmark = pytest.mark.processes
 
 
 def test_metrics_are_on_a_port_of_their_own_behind_a_key_and_end_with_the_server(site: Site) -> None:
-    printed, _ = finish(site.dcf("keys", "create", "--scope", "read", "--any-agent", "--json"))
+    printed, _ = finish(site.dcf("keys", "add", "--scope", "read", "--any-agent", "--json"))
     headers = {"Authorization": f"Bearer {json.loads(printed)['key']}"}
     process = site.dcf("serve", "--transport", "http", "--json", "--port", "0", "--metrics-port", "0", "--auth", "keys")
     places = json.loads(first_line(process))

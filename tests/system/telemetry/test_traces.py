@@ -41,7 +41,7 @@ def test_a_killed_direct_run_is_continued_and_its_trace_is_one_tree(site: Site, 
     assert (code, result["output"]["total"]) == (0, TOTAL)
     assert [doc["attempts"] for doc in result["states"].values()] == [1, 2, 1]
 
-    output, code = finish(site.dcf("trace", "export", "order", "--otlp", collector.url, "--json"))
+    output, code = finish(site.dcf("runs", "trace", "order", "--otlp", collector.url, "--json"))
 
     assert (code, json.loads(output)["spans"]) == (0, 5)
     root, *attempts = sorted(collector.spans, key=lambda span: (bool(span.parent_span_id), span.start_time_unix_nano))
@@ -72,7 +72,7 @@ def test_a_function_knows_its_call_and_the_span_of_its_attempt(site: Site, colle
     run = started(site, "traced", chain("A", "B"), functions, "--direct", "--id", "traced", "--input", "[]")
     result, code = result_of(run)
     assert code == 0, result
-    assert finish(site.dcf("trace", "export", "traced", "--otlp", collector.url))[1] == 0
+    assert finish(site.dcf("runs", "trace", "traced", "--otlp", collector.url))[1] == 0
     spans = {span.name: f"00-{span.trace_id.hex()}-{span.span_id.hex()}-01" for span in collector.spans}
     (call_a, epoch_a, parent_a), (call_b, epoch_b, parent_b) = result["output"]
     assert (call_a, call_b) == (["traced", "A", 1], ["traced", "B", 1])

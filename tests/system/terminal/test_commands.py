@@ -16,7 +16,7 @@ from tests.support.world import World
 
 def test_follow_ends_when_the_run_ends(seed: Seed, world: World, environment: dict[str, str]) -> None:
     run_id = seed(agent="agent-1")
-    command = [sys.executable, "-m", "dcf", "events", run_id, "--follow", "--json"]
+    command = [sys.executable, "-m", "dcf", "runs", "events", run_id, "--follow", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["type"] == "RunCreated"
@@ -29,7 +29,7 @@ def test_follow_ends_when_the_run_ends(seed: Seed, world: World, environment: di
 
 def test_a_reader_that_goes_away_is_no_failure(seed: Seed, environment: dict[str, str]) -> None:
     run_id = seed()
-    shell = f"{sys.executable} -m dcf events {run_id} | head -n 1"
+    shell = f"{sys.executable} -m dcf runs events {run_id} | head -n 1"
     finished = subprocess.run(
         ["/bin/sh", "-c", shell], capture_output=True, text=True, env=environment, timeout=60, check=False
     )
@@ -41,7 +41,7 @@ def test_the_clock_goes_on_until_it_is_stopped(seed: Seed, world: World, environ
     """And ends without a word of anger when it is."""
     run_id = seed(agent="agent-pulse")
     world.plane.kick_off(run_id, "initial")
-    command = [sys.executable, "-m", "dcf", "pulse", "--json"]
+    command = [sys.executable, "-m", "dcf", "store", "pulse", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as clock:
         assert clock.stdout is not None
         assert json.loads(clock.stdout.readline())["done"] >= 1
@@ -50,7 +50,7 @@ def test_the_clock_goes_on_until_it_is_stopped(seed: Seed, world: World, environ
     # The tests of other files took their runs off the lists, which the sweep of a clock that starts puts right.
     words = [line for line in said.splitlines() if "dcf.runs.clock.sweep" not in line]
     assert clock.returncode == 143
-    assert ["; documents as " in line for line in words] == [True], "it says at its start which Redis it uses"
+    assert ["; documents " in line for line in words] == [True], "it says at its start which Redis it uses"
 
 
 def test_serve_tells_its_address(environment: dict[str, str]) -> None:

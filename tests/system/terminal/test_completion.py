@@ -34,7 +34,7 @@ def test_the_ids_of_runs_are_completed(dcf: Dcf, seed: Seed, command: str) -> No
 
 
 def test_commands_are_completed() -> None:
-    assert set(completed("dcf w")) == {"watch", "web", "why", "work", "worker"}
+    assert set(completed("dcf w")) == {"watch", "web", "why", "worker", "workflows"}
     assert completed("dcf show --js") == ["--json"]
 
 

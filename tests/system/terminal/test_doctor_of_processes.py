@@ -25,7 +25,7 @@ def test_serve_tells_at_its_start_what_is_not_as_asked(own: World, transport: st
         assert process.stderr is not None
         server, *said = [process.stderr.readline() for _ in range(3)]
         process.terminate()
-    assert "; documents as " in server
+    assert "; documents " in server
     assert said[0].startswith("dcf: failing: Redis refuses writes: too few of its replicas are connected (NOREPLICAS).")
     assert said[1].startswith("dcf: warning: maxmemory-policy is allkeys-lru: Redis may drop documents")
     assert said[1].endswith("Set maxmemory-policy noeviction in its configuration.\n")
@@ -33,7 +33,7 @@ def test_serve_tells_at_its_start_what_is_not_as_asked(own: World, transport: st
 
 WAITING = (
     "dcf: waiting: Redis refuses writes: its memory is full (OOM). Delete runs that are over"
-    " (dcf prune --older-than 7d), cancel others (dcf cancel RUN), or raise its maxmemory.\n"
+    " (dcf runs prune --older-than 7d), cancel some (dcf cancel RUN), or raise maxmemory.\n"
 )
 GREET = """
 import pathlib, time
@@ -82,7 +82,7 @@ def test_run_says_what_it_waits_for_and_goes_on_when_it_is_over(own: World, hell
     with _started("run", str(hello), *options, REDIS_URL=url_of(own)) as process:
         assert process.stderr is not None
         assert process.stderr.readline().startswith("dcf: starting run hello-")
-        assert "; documents as " in process.stderr.readline()
+        assert "; documents " in process.stderr.readline()
         assert process.stderr.readline() == WAITING
         own.ask("CONFIG", "SET", "maxmemory", "0")
         result, said = process.communicate(timeout=90)

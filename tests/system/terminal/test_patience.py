@@ -70,7 +70,7 @@ def test_pruning_many_runs_tells_how_far_it_is(server: RestrictedRedis, seed: Se
     for _ in range(3):
         seed(name=mine)
     go = tmp_path / "go"
-    command = ["prune", "--older-than", "1s", "--workflow", mine, "--yes"]
+    command = ["runs", "prune", "--older-than", "1s", "--workflow", mine, "--yes"]
     with on_a_terminal(sys.executable, "-c", SLOWLY, CHECKOUT, str(go), *command, REDIS_URL=server.url) as terminal:
         terminal.until(r"dcf: runs deleted: [012] of 3, \d+ s")
         go.touch()

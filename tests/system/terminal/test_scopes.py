@@ -85,7 +85,7 @@ def test_a_run_with_a_map_and_a_parallel_of_python_functions(
     with on_a_terminal(*command) as terminal:
         live = terminal.until(r"1 Score +▶ running.+held by")
         (tmp_path / "go").touch()
-        end = terminal.until(r"dcf events r-")
+        end = terminal.until(r"dcf runs events r-")
     assert re.search(r"Each +▶ running +\d+ s +(waits for 3 iterations|\d of 3 iterations done)", live)
     final = end[end.rindex("✔ succeeded  r-") :]
     assert re.search(r"Each +✔ succeeded +\S+ \S+ +3 iterations", final)

@@ -1,4 +1,4 @@
-"""`dcf stub` in a process."""
+"""`dcf workflows stub` in a process."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from tests.support.paths import ROOT
 
 
 def dcf_stub(*arguments: str, **environment: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "dcf", "stub", "--port", "0", "--json", "--leash", *arguments]
+    command = [sys.executable, "-m", "dcf", "workflows", "stub", "--port", "0", "--json", "--leash", *arguments]
     return subprocess.Popen(
         command, cwd=ROOT, env=os.environ | environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

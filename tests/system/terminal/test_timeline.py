@@ -1,4 +1,4 @@
-"""`dcf timeline` on a terminal."""
+"""`dcf runs timeline` on a terminal."""
 
 import re
 import sys
@@ -11,7 +11,7 @@ __all__ = ["run"]
 
 
 def test_a_terminal_gets_a_bar_for_each_state(run: str, dcf: Dcf) -> None:
-    with on_a_terminal(sys.executable, "-m", "dcf", "timeline", run) as terminal:
+    with on_a_terminal(sys.executable, "-m", "dcf", "runs", "timeline", run) as terminal:
         assert terminal.end() == 0
         shown = terminal.text
     assert "█" in shown

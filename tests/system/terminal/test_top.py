@@ -1,4 +1,4 @@
-"""`dcf top` on a terminal, until Ctrl-C."""
+"""`dcf runs top` on a terminal, until Ctrl-C."""
 
 import sys
 
@@ -10,6 +10,6 @@ __all__ = ["dcf", "quiet_redis", "run", "world"]
 
 
 def test_a_terminal_is_drawn_until_ctrl_c(dcf: Dcf, run: str) -> None:
-    with on_a_terminal(sys.executable, "-m", "dcf", "top") as terminal:
+    with on_a_terminal(sys.executable, "-m", "dcf", "runs", "top") as terminal:
         terminal.until("top-ann")
         assert terminal.interrupt() == 0

@@ -51,7 +51,7 @@ from dcf.cli import command_table
 from dcf.cli.app import main
 
 for row in command_table.rows():
-    import_module(f"dcf.cli.{row.module}")
+    import_module(f"dcf.cli.{row.module or 'commands.derived'}")
 import dcf.application.application
 for command in json.loads(sys.argv[1]):
     if (child := os.fork()) == 0:
@@ -86,20 +86,26 @@ COMMANDS = (
         ("show", "FAILED"),
         ("show", "WAITING"),
         ("watch", "FAILED"),
-        ("events", "FAILED"),
+        ("runs", "events", "FAILED"),
         ("doctor",),
-        ("audit",),
+        ("store", "audit"),
     ),
     *(
         ("why", "WAITING"),
         ("why", "FAILED"),
-        ("keys", "list"),
+        ("keys", "ls"),
         ("show", "nobody"),
         ("validate", "wrong.json"),
         ("run", "wrong.json"),
     ),
-    *(("run", "nowhere.json"), ("graph", "pass.json"), ("simulate", "pass.json"), ("tools",), ("skills", "list")),
-    *(("--help",), ("run", "--help"), ("keys", "--help"), ("wrong",)),
+    *(
+        ("run", "nowhere.json"),
+        ("graph", "pass.json"),
+        ("simulate", "pass.json"),
+        ("agents", "tools"),
+        ("skills", "ls"),
+    ),
+    *(("--help",), ("run", "--help"), ("keys", "add", "--help"), ("wrong",)),
 )
 
 

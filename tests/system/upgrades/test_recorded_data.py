@@ -57,8 +57,8 @@ def test_every_run_is_listed_shown_explained_and_exported(restored: Restored) ->
     for run in STAGES:
         assert answer_of(restored, "show", run)["meta"]["workflow_id"] == run
         assert answer_of(restored, "why", run)["workflow_id"] == run
-        assert answer_of(restored, "export", run)["workflow_id"] == run
-        events = call("events", run, "--json", REDIS_URL=restored.url).stdout.splitlines()
+        assert answer_of(restored, "runs", "export", run)["workflow_id"] == run
+        events = call("runs", "events", run, "--json", REDIS_URL=restored.url).stdout.splitlines()
         assert json.loads(events[0])["type"] in {"RunCreated", "RunOpened"}
 
 
@@ -93,7 +93,7 @@ def test_every_run_is_continued_to_its_end(restored: Restored, calls: Calls) -> 
             pass
         assert (team.status(), team.output()) == ("succeeded", stage.output), name
     for run in STAGES:
-        assert answer_of(restored, "export", run)["workflow_id"] == run
+        assert answer_of(restored, "runs", "export", run)["workflow_id"] == run
 
 
 def test_what_is_of_no_run_is_there_and_works(restored: Restored, calls: Calls) -> None:

@@ -12,6 +12,7 @@ import pytest
 from lab.extras import Calls
 from lab.two_versions import checked_out, why_not
 from tests.support.command_line import call
+from tests.support.redis.documents import STORED
 from tests.support.redis.servers import redis_server
 from tests.support.waiting import wait_until
 from tests.system.upgrades.servers import served
@@ -21,7 +22,10 @@ from tests.system.upgrades.waiting_stages import STAGES
 PREVIOUS: Final = "42e96b07"
 """The latest version before this one: a commit, or the tag of a release."""
 
-pytestmark = pytest.mark.processes
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(STORED.name == "text", reason="the previous version keeps documents in RedisJSON only"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def test_a_wrong_call_is_raised_with_its_code_and_hint(replica: Replica) -> None
         with pytest.raises(ToolCallFailed) as failed:
             tools.call("read_workflow_control_plane", workflow_id="nobody")
         assert (failed.value.code, failed.value.message) == ("unknown_run", "There is no run 'nobody'.")
-        assert "create_workflow_control_plane" in failed.value.hint
+        assert "`list_runs`" in failed.value.hint
 
 
 def test_a_tool_that_is_not_served_is_raised_in_words(replica: Replica) -> None:

@@ -96,7 +96,7 @@ async def test_a_run_that_does_not_exist_is_told_with_what_to_do(client: Client,
     with pytest.raises(MCPError) as told:
         await client.read_resource(f"{RUNS}/no-such-run{part}")
     assert (told.value.error.code, told.value.error.data["code"]) == (INVALID_PARAMS, "unknown_run")
-    assert "Check workflow_id" in told.value.error.data["hint"]
+    assert "`list_runs`" in told.value.error.data["hint"]
 
 
 @rows("uri", ["dcf://run", f"{RUNS}/a/b", f"{RUNS}/a/graph/b", "dcf://languages", "skill://no/SKILL.md"])

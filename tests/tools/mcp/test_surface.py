@@ -17,23 +17,33 @@ from dcf.core.access.model import Scope, local_caller
 from dcf.errors import InvalidArgument
 from dcf.tools.mcp.listing import ToolList
 from dcf.tools.mcp.reference import markdown_of
-from dcf.tools.mcp.selection import PROFILES, select_tools
+from dcf.tools.mcp.selection import PROFILES, documented_tools, select_tools
 from dcf.tools.mcp.server import build_server
 from dcf.verbs.authentication import the_local_user
 from dcf.verbs.examples import smallest_call
 from dcf.verbs.listed_tools import AUTO, listed_for
-from dcf.verbs.registry import TOOLS, Answer, ToolSpec
+from dcf.verbs.merged.naming import RETIRED
+from dcf.verbs.registry import Answer, ToolSpec
 from tests.support.paths import ROOT
 from tests.support.tables import rows
 from tests.tools.access import ask, key_of
+from tests.tools.calls import SERVED
 
 pytestmark = pytest.mark.anyio
 
-REFERENCE = ROOT / "docs" / "tools.md"
+REFERENCE = ROOT / "docs" / "reference" / "tools.md"
 
 BUDGETS = {
     name: kib * 1024
-    for name, kib in {"worker": 9, "planner": 25, "member": 25, "operator": 60, "person": 4, "all": 90}.items()
+    for name, kib in {
+        "worker": 8,
+        "planner": 18,
+        "assistant": 30,
+        "member": 20,
+        "operator": 48,
+        "person": 2,
+        "all": 65,
+    }.items()
 }
 """Bytes of tools/list. A model reads all of it before it does anything."""
 
@@ -48,31 +58,32 @@ MODELS = {
 
 
 def test_the_reference_page_is_what_the_registry_says() -> None:
-    assert markdown_of(select_tools((), read_only=False)) == REFERENCE.read_text("utf-8"), "run `make reference`"
+    assert markdown_of(documented_tools()) == REFERENCE.read_text("utf-8"), "run `make reference`"
 
 
 def test_the_reference_page_has_every_tool_with_scope_and_parameters() -> None:
     text = REFERENCE.read_text("utf-8")
-    for name, spec in TOOLS.items():
-        assert f"\n### {name}\n" in text
+    for spec in documented_tools():
+        assert f"\n### {spec.name}\n" in text
         for parameter in set(spec.arguments.model_fields) - {"redis_url"}:
             assert f"| `{parameter}` |" in text
 
 
 def test_what_the_reference_page_says_of_all_answers_and_calls_is_so() -> None:
-    assert set(Answer.model_fields) == {"status", "error", "code", "hint", "retry_after_s", "next"}
-    for spec in TOOLS.values():
+    assert set(Answer.model_fields) == {"status", "error", "code", "hint", "retry_after_s", "next", "problems"}
+    for spec in SERVED.values():
         assert issubclass(spec.answer, Answer)
         assert not spec.arguments.model_fields["redis_url"].is_required()
 
 
-def test_the_readme_names_every_tool_once_and_no_other() -> None:
-    section = (ROOT / "README.md").read_text("utf-8").split("## Tools\n")[1].strip().split("\n\n")[0]
-    named = [name for row in section.split("\n")[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])]
-    assert sorted(named) == sorted(TOOLS)
+def test_the_overviews_of_the_reference_name_every_tool_once_and_no_other() -> None:
+    text, _, former = REFERENCE.read_text("utf-8").partition("## Former names")
+    named = re.findall(r"^\| \[`(\w+)`\]\(#\1\) \|", text, re.MULTILINE)
+    assert sorted(named) == sorted(spec.name for spec in documented_tools())
+    assert set(re.findall(r"^\| `(\w+)` \|", former, re.MULTILINE)) == RETIRED
 
 
-@rows("spec", TOOLS.values(), ids=TOOLS)
+@rows("spec", SERVED.values(), ids=SERVED)
 def test_the_smallest_call_of_a_tool_can_be_shown_and_is_accepted(spec: ToolSpec) -> None:
     spec.arguments.model_validate(smallest_call(spec))
 
@@ -93,8 +104,7 @@ async def _listed(application: Application) -> list[dict[str, Any]]:
 async def test_the_list_of_a_profile_fits_its_budget(replica: Callable[..., Application], profile: str) -> None:
     listed = await _listed(replica(profile=profile, allow_operator=True))
     assert len(json.dumps(listed, separators=(",", ":"))) <= BUDGETS[profile]
-    names = PROFILES[profile]
-    assert {tool["name"] for tool in listed} == (set(TOOLS) if names is None else names)
+    assert {tool["name"] for tool in listed} == PROFILES[profile]
 
 
 @rows("profile", sorted(MODELS))
@@ -103,7 +113,7 @@ def test_a_key_is_shown_the_profile_that_its_scopes_suggest(profile: str) -> Non
 
 
 def test_who_waits_for_events_and_may_answer_is_shown_the_tools_of_both() -> None:
-    assert listed_for(key_of(Scope.READ, Scope.WORK, Scope.ANSWER), AUTO) == PROFILES["worker"] | PROFILES["person"]  # type: ignore[operator]
+    assert listed_for(key_of(Scope.READ, Scope.WORK, Scope.ANSWER), AUTO) == PROFILES["worker"] | PROFILES["person"]
 
 
 def test_a_key_that_may_only_read_is_shown_what_an_operator_reads() -> None:
@@ -115,23 +125,33 @@ def test_a_profile_that_is_set_is_what_everybody_is_shown(profile: str) -> None:
     assert listed_for(key_of(*Scope), profile) == listed_for(local_caller(operator=True), profile) == PROFILES[profile]
 
 
-async def test_the_local_user_is_shown_every_tool_that_may_be_called(replica: Callable[..., Application]) -> None:
+async def test_the_local_user_is_shown_what_one_model_needs_to_plan_and_to_work(
+    replica: Callable[..., Application],
+) -> None:
     listed = {tool["name"] for tool in await _listed(replica())}
-    scopes = local_caller(operator=False).scopes
-    assert listed == {name for name, spec in TOOLS.items() if spec.scope in scopes}
+    assert listed == PROFILES["assistant"]
+    assert listed >= PROFILES["worker"] | PROFILES["planner"]
 
 
-async def test_a_tool_that_is_not_on_the_list_can_be_called(replica: Callable[..., Application]) -> None:
+@rows("name", ["list_runs", "search_findings", "log_event"])
+async def test_a_tool_that_is_not_on_the_list_can_be_called(replica: Callable[..., Application], name: str) -> None:
     async with Client(build_server(replica(profile="worker"))) as client:
-        assert "list_runs" not in {tool.name for tool in (await client.list_tools()).tools}
-        answer = await client.call_tool("list_runs", {})
-    assert (answer.is_error, answer.structured_content and answer.structured_content["code"]) == (False, "ok")
+        assert name not in {tool.name for tool in (await client.list_tools()).tools}
+        answer = await client.call_tool(name, smallest_call(SERVED[name]))
+    payload = answer.structured_content
+    assert payload is not None
+    assert payload["code"] in {"ok", "unknown_run"}
+
+
+def test_about_eighty_tools_are_listed_in_all() -> None:
+    assert len(PROFILES["all"]) == 80
+    assert PROFILES["all"] | RETIRED | {"complete_states", "log_event", "export_run"} == set(SERVED)
+    assert all(names <= PROFILES["all"] for names in PROFILES.values())
 
 
 def test_a_worker_is_offered_about_ten_tools() -> None:
-    names = PROFILES["worker"]
-    assert names is not None
-    assert 8 <= len(names) <= 13
+    assert 8 <= len(PROFILES["worker"]) <= 13
+    assert PROFILES["worker"] >= {"list_asked", "decide_gate"}, "what a review needs"
 
 
 def test_a_profile_needs_no_scope_that_its_callers_do_not_have() -> None:
@@ -156,7 +176,7 @@ def test_read_only_and_toolsets_narrow_a_profile() -> None:
 async def test_the_list_is_made_once(application: Application) -> None:
     """The SDK's own handler is asked the first time only; another version or other scopes are another list."""
     asked: list[str] = []
-    tools = [{"name": "read_workflow_control_plane"}, {"name": "csv_to_manifests"}]
+    tools = [{"name": "read_workflow_control_plane"}, {"name": "list_runs"}]
 
     async def build(ctx: Any) -> dict[str, Any]:
         asked.append(ctx.protocol_version)

@@ -16,7 +16,7 @@ from dcf.tools.mcp.server import build_server
 from dcf.verbs.examples import smallest_call
 from dcf.verbs.registry import TOOLS, Toolset
 from dcf.verbs.schemas import parameters_of
-from dcf.verbs.unlisted import KEYWORD
+from dcf.verbs.unlisted import KEYWORD, PLAIN_KEYWORD
 from tests.support.tables import rows
 
 pytestmark = pytest.mark.anyio
@@ -209,6 +209,7 @@ SEED_ANSWERS = {
 }
 
 SERVED = select_tools((), read_only=False)
+LISTED = {spec.name: spec for spec in SERVED}
 READ_ONLY = {spec.name for spec in SERVED if spec.read_only}
 PLANNING = {spec.name for spec in SERVED if spec.toolset == "planning"}
 NOTIFICATION = {spec.name for spec in SERVED if spec.toolset == "notification"}
@@ -228,7 +229,7 @@ _LISTED: dict[str, dict[str, Any]] = {}
 async def listed(replica: Callable[..., Application]) -> dict[str, dict[str, Any]]:
     """The tools of a caller who may call all of them, asked for once: the list does not change while tests run."""
     if not _LISTED:
-        _LISTED.update({tool["name"]: tool for tool in await _listed(replica(allow_operator=True))})
+        _LISTED.update({tool["name"]: tool for tool in await _listed(replica(allow_operator=True, profile="all"))})
     return _LISTED
 
 
@@ -243,10 +244,10 @@ def _parts(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 async def test_the_order_is_always_the_same_and_follows_the_toolsets(replica: Callable[..., Application]) -> None:
-    application = replica(allow_operator=True)
+    application = replica(allow_operator=True, profile="all")
     first, second = await _listed(application), await _listed(application)
     assert first == second
-    toolsets = [TOOLS[tool["name"]].toolset for tool in first]
+    toolsets = [LISTED[tool["name"]].toolset for tool in first]
     assert set(toolsets) <= set(get_args(Toolset))
     assert toolsets == sorted(toolsets, key=get_args(Toolset).index)
     assert first[0]["name"] == "describe_workflow_language"
@@ -254,10 +255,10 @@ async def test_the_order_is_always_the_same_and_follows_the_toolsets(replica: Ca
 
 def test_the_order_does_not_depend_on_which_module_was_imported_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dcf.tools.mcp.selection.TOOLS", dict(reversed([*TOOLS.items()])))
-    assert select_tools((), read_only=False) == SERVED
+    assert [spec.name for spec in select_tools((), read_only=False)] == list(LISTED)
 
 
-@rows("name", sorted(TOOLS))
+@rows("name", sorted(LISTED))
 async def test_a_tool_describes_itself_and_its_parameters(name: str, listed: dict[str, dict[str, Any]]) -> None:
     tool = listed[name]
     assert re.fullmatch(r"[a-z_]{1,64}", name)
@@ -265,8 +266,11 @@ async def test_a_tool_describes_itself_and_its_parameters(name: str, listed: dic
     assert _VERB.match(first)
     assert 20 < len(first) < 150
     assert len(tool["description"]) < 500
+    accepted = parameters_of(LISTED[name])["properties"]
     for parameter, schema in tool["inputSchema"]["properties"].items():
-        assert schema.get("description", "").endswith("."), parameter
+        is_plain = accepted[parameter].get(PLAIN_KEYWORD, False)
+        assert ("description" in schema) != is_plain, parameter
+        assert is_plain or schema["description"].endswith("."), parameter
     schema = tool["inputSchema"]
     jsonschema.Draft202012Validator.check_schema(schema)
     assert (schema["type"], schema["additionalProperties"]) == ("object", False)
@@ -279,23 +283,23 @@ async def test_answers_are_described_nowhere_on_the_list(listed: dict[str, dict[
     assert not any("outputSchema" in tool for tool in listed.values())
 
 
-@rows("name", sorted(TOOLS))
+@rows("name", sorted(LISTED))
 async def test_what_only_older_callers_send_is_accepted_and_not_listed(
     name: str, listed: dict[str, dict[str, Any]]
 ) -> None:
-    accepted, shown = parameters_of(TOOLS[name]), listed[name]["inputSchema"]
+    accepted, shown = parameters_of(LISTED[name]), listed[name]["inputSchema"]
     unlisted = {argument for argument, schema in accepted["properties"].items() if KEYWORD in schema}
     assert "redis_url" in unlisted
     assert not unlisted & set(accepted.get("required", ())), "nobody could call the tool"
     assert set(shown["properties"]) == set(accepted["properties"]) - unlisted
     optional = {argument: accepted["properties"][argument].get("default") for argument in unlisted}
-    TOOLS[name].arguments.model_validate(smallest_call(TOOLS[name]) | optional)
+    LISTED[name].arguments.model_validate(smallest_call(LISTED[name]) | optional)
     assert KEYWORD not in repr(shown)
 
 
-@rows("name", sorted(TOOLS))
+@rows("name", sorted(LISTED))
 def test_every_number_and_text_is_bounded(name: str) -> None:
-    properties = parameters_of(TOOLS[name])["properties"]
+    properties = parameters_of(LISTED[name])["properties"]
     for parameter, schema in properties.items():
         if parameter.endswith("_json") or parameter == "output_ttl_secs":
             continue
@@ -308,14 +312,11 @@ def test_every_number_and_text_is_bounded(name: str) -> None:
                 assert part["minimum"] <= part["maximum"], parameter
 
 
-@rows("name", sorted(TOOLS))
+@rows("name", sorted(LISTED))
 async def test_the_hints_say_what_a_tool_may_do(name: str, listed: dict[str, dict[str, Any]]) -> None:
-    spec = TOOLS[name]
-    defaults = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True}
-    told = defaults | listed[name]["annotations"]
-    assert (told["readOnlyHint"], told["openWorldHint"]) == (spec.read_only, False)
-    if not spec.read_only:  # of others the protocol gives the two no meaning
-        assert (told["destructiveHint"], told["idempotentHint"]) == (spec.destructive, spec.idempotent)
+    spec = LISTED[name]
+    told = listed[name]["annotations"]
+    assert told == ({"readOnlyHint": True} if spec.read_only else {"destructiveHint": spec.destructive})
     if spec.read_only:
         assert spec.scope is (Scope.OPERATE if name in {"read_health", "list_registered_agents"} else Scope.READ)
         assert spec.idempotent
@@ -324,7 +325,7 @@ async def test_the_hints_say_what_a_tool_may_do(name: str, listed: dict[str, dic
 
 @rows("name", sorted(SEED))
 def test_the_parameters_of_the_seed_are_accepted_with_their_defaults(name: str) -> None:
-    schema = parameters_of(TOOLS[name])
+    schema = parameters_of(LISTED[name])
     found = {
         parameter: REQUIRED
         if parameter in schema.get("required", [])
@@ -341,7 +342,7 @@ async def test_nothing_is_required_that_the_seed_did_not_have(name: str, listed:
 
 @rows("name", sorted(SEED_ANSWERS))
 def test_the_answers_have_the_fields_of_the_seed(name: str) -> None:
-    assert {"status", "error", *SEED_ANSWERS[name].split()} <= set(TOOLS[name].answer.model_fields)
+    assert {"status", "error", *SEED_ANSWERS[name].split()} <= set(LISTED[name].answer.model_fields)
 
 
 @rows(
@@ -355,13 +356,13 @@ def test_the_answers_have_the_fields_of_the_seed(name: str) -> None:
         ),
         ((), True, READ_ONLY),
         (("execution",), True, {spec.name for spec in SERVED if spec.toolset == "execution" and spec.read_only}),
-        ((), False, set(TOOLS)),
+        ((), False, set(LISTED)),
     ],
 )
 async def test_a_server_may_serve_a_part_of_the_tools(
     replica: Callable[..., Application], toolsets: tuple[str, ...], read_only: bool, names: set[str]
 ) -> None:
-    application = replica(toolsets=toolsets, read_only=read_only, allow_operator=True)
+    application = replica(toolsets=toolsets, read_only=read_only, allow_operator=True, profile="all")
     assert {tool["name"] for tool in await _listed(application)} == names
 
 

@@ -8,8 +8,9 @@ import pytest
 from dcf.application.application import Application
 from dcf.core.access.model import Scope
 from dcf.verbs.callers import current_caller
-from dcf.verbs.registry import TOOLS, Arguments, tool
-from dcf.verbs.registry import Answer as ToolAnswer
+from dcf.verbs.derived_tools import tool_of
+from dcf.verbs.description.verb import Verb
+from dcf.verbs.registry import TOOLS
 from tests.support.tables import rows
 from tests.tools.access import PLANNER, WORKER, ask, key_of, smallest
 from tests.tools.calls import ONE_TASK, TWO_TASKS
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 SPEAKING = sorted(name for name, spec in TOOLS.items() if spec.acts_as is not None)
 OTHERS = {"delete_agent", "register_agent", "remove_tool_return_limits"}
-READ_OF_ALL = {"read_usage"}
+READ_OF_ALL = {"read_usage", "list_human_tasks", "list_runs", "read_journal"}
 """What anybody who may read is told of any agent."""
 OF_PLANNERS: dict[str, dict[str, Any]] = {
     "create_worker_agents": {"workflow_json": ONE_TASK},
@@ -153,16 +154,15 @@ def test_where_nobody_calls_nobody_is_allowed_anything() -> None:
     assert current_caller().scopes == frozenset()
 
 
-def test_a_tool_without_a_scope_cannot_be_registered() -> None:
-    def scopeless(app: Application, args: Arguments) -> ToolAnswer:
-        return ToolAnswer()
+def test_a_verb_without_a_scope_cannot_be_described() -> None:
+    def scopeless(on: Application) -> None:
+        """Do nothing."""
 
-    register: Any = tool
+    describe: Any = Verb
     with pytest.raises(TypeError, match="scope"):
-        register(toolset="planning", arguments=Arguments, answer=ToolAnswer)(scopeless)
+        describe(function=scopeless, toolset="planning")
     with pytest.raises(ValueError, match="everything"):
-        register(toolset="planning", scope="everything", arguments=Arguments, answer=ToolAnswer)(scopeless)
-    assert "scopeless" not in TOOLS
+        tool_of(Verb(function=scopeless, toolset="planning", scope="everything"))
 
 
 async def _run(alone: Application, *, planner: str | None = None, agents: dict[str, Any] | None = None) -> str:

@@ -176,6 +176,8 @@ async def test_the_error_of_an_earlier_holder_is_marked_too(tools: Tools, run_id
 
 
 async def test_creating_a_run_warns_of_tasks_that_nobody_is_assigned_to(tools: Tools, run_id: str) -> None:
+    for agent_id in ("agent-a", "agent-b"):  # they are known
+        await tools.ok("find_work", agent_id=agent_id)
     answer = await tools.ok(
         "create_workflow_control_plane", workflow_json=TWO_TASKS, workflow_id=run_id, agents_map_json={"A": "agent-a"}
     )

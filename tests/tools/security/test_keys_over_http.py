@@ -137,7 +137,7 @@ def test_the_metadata_says_what_is_protected_and_needs_no_key(url: str) -> None:
     found = response.json()
     assert (found["resource"], found["bearer_methods_supported"]) == (PUBLIC, ["header"])
     assert found["scopes_supported"] == ["read", "work", "plan", "answer", "attest", "override", "operate", "admin"]
-    assert "authorization_servers" not in found, "there is none: keys are made by dcf keys create"
+    assert "authorization_servers" not in found, "there is none: keys are made by dcf keys add"
 
 
 def test_health_needs_no_key(url: str) -> None:

@@ -250,7 +250,7 @@ async def test_the_input_comes_last_in_what_is_shown_of_a_state(tools: Tools, ru
     assert names.index("next") < names.index("states")
 
 
-async def test_nobody_is_told_a_lease_token_not_even_its_holder(tools: Tools, run_id: str) -> None:
+async def test_nobody_is_told_a_lease_token_whose_key_is_not_bound_to_the_holder(tools: Tools, run_id: str) -> None:
     """D-12: asking again must not let a second process of the same agent go on with the first one's lease."""
     crew = await staffed(tools, run_id)
     holder, other = crew["agents_map"]["A"], crew["agents_map"]["B"]
@@ -305,11 +305,11 @@ async def test_an_agent_without_a_state_is_told_how_to_get_one(tools: Tools, run
     await tools.ok("create_workflow_control_plane", workflow_json=workflow(run_id))
     mine = await tools.ok("get_my_assignment", agent_id="anybody", workflow_id=run_id)
     assert mine["next"][0] == {
-        "tool": "claim_ready_state",
-        "arguments": {"workflow_id": run_id, "owner_agent_id": "anybody"},
+        "tool": "find_work",
+        "arguments": {"workflow_id": run_id, "agent_id": "anybody", "claim": True},
         "why": "No state is assigned to you; this takes one that anybody may do, if there is one.",
     }
-    await tools.ok("claim_ready_state", **mine["next"][0]["arguments"])
+    await tools.ok("find_work", **mine["next"][0]["arguments"])
     assert (await tools.ok("get_my_assignment", agent_id="anybody", workflow_id=run_id, state="A"))["states"][0][
         "held_by_you"
     ]

@@ -43,6 +43,7 @@ def place(tmp_path: Path) -> Path:
 @pytest.fixture
 def author(replica: Callable[..., Application], place: Path) -> Application:
     return replica(
+        profile="all",
         skills_src_dir=place / "skills_src",
         manifests_dir=place / "generated" / "manifests",
         skills_catalog=place / "generated" / "catalogs" / "skills_catalog.json",
@@ -74,7 +75,7 @@ async def test_the_tools_have_the_parameters_and_fields_of_the_seed(author: Appl
     assert SEED[tool]["parameters"] <= set(found.input_schema["properties"])
     assert SEED[tool]["fields"] <= set(TOOLS[tool].answer.model_fields)
     assert found.annotations is not None
-    assert (found.annotations.destructive_hint, found.annotations.idempotent_hint) == (True, True)
+    assert found.annotations.destructive_hint is True
 
 
 async def test_without_arguments_everything_configured_is_generated(author: Application, place: Path) -> None:

@@ -12,6 +12,7 @@ from mcp.client import Client
 from dcf.application.application import Application
 from dcf.tools.mcp.server import build_server
 from tests.support.tables import rows
+from tests.tools.access import EVERYTHING, ask, key_of
 from tests.tools.calls import Tools
 
 pytestmark = pytest.mark.anyio
@@ -42,10 +43,46 @@ CALLS: dict[str, dict[str, Any]] = {
 }
 
 
+def names(directory: Path) -> list[str]:
+    return [one.name for one in directory.iterdir()]
+
+
 @rows("tool", CALLS)
-async def test_nothing_is_configured_unless_somebody_does(tools: Tools, tool: str) -> None:
-    answer = await tools.refused("not_configured", tool, **CALLS[tool])
+async def test_no_key_reaches_a_file_unless_directories_are_configured(
+    replica: Replica, tmp_path: Path, tool: str
+) -> None:
+    unconfigured = replica(data_dir=tmp_path)
+    answer = await ask(unconfigured, key_of(*EVERYTHING), tool, **CALLS[tool])
+    assert answer.code == "not_configured"
     assert "DCF_FILES_READ or DCF_FILES_WRITE" in answer.hint
+    assert names(tmp_path) == []
+
+
+async def test_the_local_user_has_the_workflows_directory_of_the_data_directory(
+    replica: Replica, tmp_path: Path
+) -> None:
+    async with Client(build_server(replica(data_dir=tmp_path / "data"))) as client:
+        files = await Tools.of(client)
+        written = await files.ok("write_file", path="order.json", content="{}")
+        assert written["path"] == f"{tmp_path}/data/workflows/order.json"
+        for path in ("../x", f"{tmp_path}/data", f"{tmp_path}/data/redis.log"):
+            answer = await files.call("write_file", path=path, content="x")
+            assert answer.code in {"forbidden", "invalid_argument"}
+    assert names(tmp_path / "data") == ["workflows"]
+
+
+async def test_a_configured_directory_takes_the_place_of_the_default(replica: Replica, tmp_path: Path) -> None:
+    (tmp_path / "read").mkdir()
+    configured = replica(data_dir=tmp_path / "data", files_read=(tmp_path / "read",))
+    async with Client(build_server(configured)) as client:
+        await (await Tools.of(client)).refused("forbidden", "write_file", path="x", content="x")
+    assert not (tmp_path / "data").exists()
+
+
+async def test_a_data_directory_that_cannot_be_made_is_not_configured(replica: Replica, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    async with Client(build_server(replica(data_dir=tmp_path / "file"))) as client:
+        await (await Tools.of(client)).refused("not_configured", "write_file", path="x", content="x")
 
 
 @rows("tool", CALLS)

@@ -37,7 +37,7 @@ async def test_the_page_is_short_and_the_same_on_every_face(tools: Tools) -> Non
     told = (await tools.ok("describe_workflow_language"))["language"]
     assert told == describe()
     assert len(told.encode()) < 6 * 1024
-    assert CliRunner().invoke(app, ["language"]).output == told
+    assert CliRunner().invoke(app, ["workflows", "language"]).output == told
     assert (ROOT / "docs" / "language.md").read_text("utf-8") == told, "make reference"
 
 
@@ -104,3 +104,16 @@ def test_the_large_example_handles_one_talk_several_and_none() -> None:
         entered = [event for event in told["trace"] if event["path"] == "Compose" and "input" in event]
         assert entered[0]["input"] == {"texts": texts}
     assert simulate(example("programme"), {"talks": []}, MOCKED)["error"] == "NoProgramme"
+
+
+async def test_python_is_refused_by_every_tool_that_takes_a_workflow(operator: Tools) -> None:
+    flow = (ROOT / "workflows" / "order_flow.py").read_text("utf-8")
+    (problem,) = (await operator.call("validate_workflow", workflow_json=flow)).payload["problems"]
+    assert (problem["code"], "Python" in problem["message"]) == ("invalid_json", True)
+    assert "`dcf compile FILE.py`" in problem["hint"]
+    schedule = {"name": "never", "every_s": 60}
+    for tool, more in (("create_workflow_control_plane", {}), ("start_run", {}), ("create_schedule", schedule)):
+        refused = await operator.refused("invalid_argument", tool, workflow_json=flow, **more)
+        assert "workflow_json is Python" in refused.error
+        assert "`dcf compile FILE.py`" in str(refused.payload["hint"])
+        assert "describe_workflow_language" in str(refused.payload["hint"])

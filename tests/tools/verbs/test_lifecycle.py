@@ -28,7 +28,7 @@ async def test_a_run_is_paused_and_resumed(tools: Tools) -> None:
     assert (completed["next_states"], "work" in completed.payload) == (["B"], False)
     worker = {"workflow_id": run, "owner_agent_id": "worker-1"}
     refused = await tools.refused("run_paused", "acquire_state_lease", **worker, state="B")
-    assert "resume_run" in refused.hint
+    assert "operate_run(action=resume)" in refused.hint
     await tools.refused("run_paused", "claim_ready_state", **worker)
     await tools.refused("run_paused", "notify_next_worker_agent", workflow_id=run)
     read = await tools.ok("read_workflow_control_plane", workflow_id=run, compute_readiness=True)

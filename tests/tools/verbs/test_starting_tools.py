@@ -27,6 +27,7 @@ async def end(tools: Tools, run: str, state: str, status: str, **more: Any) -> N
 async def test_a_run_is_started_from_a_document_and_then_by_its_name(tools: Tools) -> None:
     document = workflow()
     agent = f"agent-{document['workflow_name']}"
+    await tools.ok("find_work", agent_id=agent)
     first = await tools.ok(
         "start_run", workflow_json=json.dumps(document), input_json={"n": 1}, agents_map_json={"A": agent, "B": agent}
     )
@@ -37,6 +38,21 @@ async def test_a_run_is_started_from_a_document_and_then_by_its_name(tools: Tool
     assert second["definition"] == first["definition"]
     assert second["workflow_id"] != first["workflow_id"]
     assert "'A', 'B'" in second["warnings"][0]
+
+
+async def test_an_agent_that_nobody_knows_is_warned_of_and_kept(tools: Tools, application: Application) -> None:
+    ids = {one: f"{one}-{secrets.token_hex(4)}" for one in ("typing-error", "called", "bound", "told")}
+    await tools.ok("find_work", agent_id=ids["called"])
+    application.keys.create((Scope.READ, Scope.WORK), agent_id=ids["bound"], label=None, life_s=60)
+    application.inbox.put(ids["told"], "run:A:1:state_ready", {})
+    assigned = {"A": [ids["typing-error"], ids["called"], ids["bound"]], "B": ids["told"]}
+    for tool in ("create_workflow_control_plane", "start_run"):
+        made = await tools.ok(tool, workflow_json=workflow(), agents_map_json=assigned)
+        (warning,) = made["warnings"]
+        assert f"'{ids['typing-error']}'. None of them" in warning
+        assert not [agent_id for agent_id in list(ids.values())[1:] if agent_id in warning]
+        read = await tools.ok("read_workflow_control_plane", workflow_id=made["workflow_id"])
+        assert read["meta"]["agents"]["A"] == assigned["A"]
 
 
 async def test_a_bare_machine_is_started_with_what_can_be_defaulted(tools: Tools) -> None:

@@ -10,7 +10,6 @@ import pytest
 from dcf.application.application import Application
 from dcf.errors import InvalidArgument
 from dcf.settings.process import Settings
-from dcf.tools.verbs.validation import ValidateWorkflow, WorkflowValidated, validate_workflow
 from dcf.verbs.examples import smallest_call
 from dcf.verbs.registry import TOOLS
 from tests.support.tables import rows
@@ -34,16 +33,16 @@ def application(tmp_path: Path) -> Application:
     return cast("Application", SimpleNamespace(settings=settings))
 
 
-def ask(application: Application, workflow_json: Any = GOOD, **arguments: Any) -> WorkflowValidated:
-    answer = validate_workflow(application, ValidateWorkflow(workflow_json=workflow_json, **arguments))
-    assert isinstance(answer, WorkflowValidated)
-    return answer
+def ask(application: Application, workflow_json: Any = GOOD, **arguments: Any) -> Any:
+    spec = TOOLS["validate_workflow"]
+    spec.build()
+    return spec.run(application, spec.arguments.model_validate({"workflow_json": workflow_json, **arguments}))
 
 
 def test_it_is_a_tool_of_the_planner_that_changes_nothing() -> None:
     spec = TOOLS["validate_workflow"]
     assert (spec.toolset, spec.read_only) == ("planning", True)
-    assert spec.description.startswith("Validate a Letta-ASL workflow")
+    assert spec.description.startswith("Validate a workflow")
 
 
 def test_a_valid_workflow_is_ok_as_text_and_as_an_object(application: Application) -> None:
@@ -60,7 +59,11 @@ def test_the_smallest_call_that_hints_show_is_valid_with_what_is_shipped() -> No
 
 @rows(
     ("change", "exit_code"),
-    [({"surplus": 1}, 1), ({"af_imports": []}, 2), ({"asl": {"StartAt": "Z", "States": GOOD["asl"]["States"]}}, 3)],  # type: ignore[index]
+    [
+        ({"surplus": 1}, 1),
+        ({"af_imports": [{"uri": "none.af", "version": "2"}]}, 2),
+        ({"asl": {"StartAt": "Z", "States": GOOD["asl"]["States"]}}, 3),  # type: ignore[index]
+    ],
 )
 def test_an_invalid_one_is_answered_with_its_problems(application: Application, change: Any, exit_code: int) -> None:
     answer = ask(application, GOOD | change)
@@ -91,7 +94,7 @@ def test_a_configured_schema_takes_the_place_of_the_shipped_one(tmp_path: Path, 
     path.write_text('{"required": ["owner"]}')
     settings = application.settings.model_copy(update={"workflow_schema": path})
     answer = ask(cast("Application", SimpleNamespace(settings=settings)))
-    assert answer.schema_errors == ["<root>: owner is missing."]
+    assert [*answer.schema_errors] == ["<root>: owner is missing."]
 
 
 def test_a_directory_of_schemas_takes_the_place_of_the_shipped_ones(tmp_path: Path, application: Application) -> None:
@@ -99,7 +102,7 @@ def test_a_directory_of_schemas_takes_the_place_of_the_shipped_ones(tmp_path: Pa
     other = cast("Application", SimpleNamespace(settings=settings))
     assert ask(other).ok, "what the directory does not have is the shipped one"
     (tmp_path / "letta_asl_workflow_schema_v2.2.0.json").write_text('{"required": ["owner"]}')
-    assert ask(other).schema_errors == ["<root>: owner is missing."]
+    assert [*ask(other).schema_errors] == ["<root>: owner is missing."]
 
 
 def test_no_more_problems_are_shown_than_can_be_read(application: Application) -> None:

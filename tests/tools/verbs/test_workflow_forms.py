@@ -37,6 +37,12 @@ async def follow(tools: Tools, answer: Answer, **filled: Any) -> Answer:
     return await tools.call(step["tool"], **step["arguments"] | filled)
 
 
+async def known(tools: Tools, *agents: str) -> None:
+    """Let agents be known: each looks for work."""
+    for agent_id in agents:
+        await tools.ok("find_work", agent_id=agent_id)
+
+
 async def assigned(tools: Tools, run: str) -> Any:
     return (await tools.ok("read_workflow_control_plane", workflow_id=run))["meta"]["agents"]
 
@@ -44,6 +50,7 @@ async def assigned(tools: Tools, run: str) -> Any:
 @rows("form", FORMS)
 async def test_every_form_is_validated_started_created_and_scheduled_alike(tools: Tools, form: str) -> None:
     workflow, name = FORMS[form], f"forms-{secrets.token_hex(4)}"
+    await known(tools, *BOTH.values())
     told = await tools.ok("validate_workflow", workflow_json=workflow, agents_map_json=BOTH)
     started = await tools.ok("start_run", workflow_json=workflow, agents_map_json=BOTH)
     created = await tools.ok("create_workflow_control_plane", workflow_json=workflow, agents_map_json=BOTH)
@@ -119,6 +126,7 @@ async def test_a_task_that_nobody_does_is_a_warning_with_the_argument_that_mends
     assert (step["tool"], step["arguments"]["agents_map_json"]) == ("start_run", {"Write": "<agent id>"})
     mended = {"workflow_json": MAPPED, "agents_map_json": {"Write": "writer-7"}}
     assert (await tools.ok("validate_workflow", **mended))["warnings"] == []
+    await known(tools, "writer-7")
     started = await follow(tools, valid, **mended, input_json=[1])
     assert (started.code, started["warnings"]) == ("ok", [])
 

@@ -1,6 +1,7 @@
 """await_workflow_event brings the work itself: the state is leased, with input and the next call."""
 
 import threading
+from functools import partial
 from typing import Any
 
 import anyio
@@ -16,7 +17,7 @@ from dcf.core.leasing import lease
 from dcf.store.events.inbox import VISIBILITY_S
 from dcf.tools.mcp.server import build_server
 from dcf.tools.verbs import awaiting
-from dcf.tools.verbs.awaiting import AwaitWorkflowEvent, await_workflow_event
+from dcf.tools.verbs.awaiting import await_workflow_event
 from dcf.values.records import replace
 from dcf.verbs.answers.work import work_shown
 from tests.tools.calls import ONE_TASK, TWO_TASKS, Answer, Tools, new_run
@@ -67,6 +68,21 @@ async def test_of_states_that_a_worker_does_not_name_it_is_only_told(tools: Tool
     assert (read["states"]["A"]["status"], read["states"]["A"]["attempts"]) == ("pending", 0)
 
 
+async def test_of_a_state_that_means_another_function_a_worker_is_only_told(tools: Tools, run_id: str) -> None:
+    agent, own = f"agent-{run_id}", {"lease_functions": {"A": ["flow.double", "flow.half"]}}
+    machine = {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "dcf:task:other.double", "End": True}}}
+    await new_run(tools, run_id, {**ONE_TASK, "asl": machine}, agents_map_json={"A": agent})
+    await tools.ok("notify_next_worker_agent", workflow_id=run_id)
+    answer = await awaited(tools, agent, **own)
+    assert (answer["event"]["target_state"], answer["event"]["function"]) == ("A", "other.double")
+    assert "work" not in answer.payload
+    read = await tools.ok("read_workflow_control_plane", workflow_id=run_id)
+    assert read["states"]["A"]["attempts"] == 0
+    await tools.ok("notify_if_ready", workflow_id=run_id, state="A")
+    more = {"lease_functions": {"A": ["shop.other.double"]}, "ack_message_id": answer["message_id"]}
+    assert (await awaited(tools, agent, **more))["work"]["resource"] == "other.double"
+
+
 async def test_a_wait_that_is_repeated_with_its_token_finds_the_lease_again(
     tools: Tools, run_id: str, raw_redis: redis.Redis
 ) -> None:
@@ -110,6 +126,31 @@ async def test_a_repeated_completion_brings_what_it_brought_then_only_while_that
     await tools.ok("release_state_lease", **holder)
     late = await tools.ok(step["tool"], **first)
     assert (late["repeated"], "work" in late.payload) == (True, False)
+
+
+async def test_of_a_pool_that_waits_one_gets_the_work_and_the_others_go_on_waiting(tools: Tools, run_id: str) -> None:
+    pool = [f"{name}-{run_id}" for name in ("ann", "bob", "cyd")]
+    await new_run(tools, run_id, agents_map_json={"A": [*pool, f"never-seen-{run_id}"]})
+    answers: list[Answer] = []
+
+    async with anyio.create_task_group() as tasks:
+
+        async def wait(agent: str) -> None:
+            answers.append(await awaited(tools, agent, timeout_s=50))
+            tasks.cancel_scope.cancel()
+
+        for agent in pool:
+            tasks.start_soon(wait, agent)
+        await anyio.wait_all_tasks_blocked()
+        await tools.ok("notify_next_worker_agent", workflow_id=run_id)
+    (answer,) = answers
+    assert (answer["work"]["workflow_id"], answer["work"]["state"]) == (run_id, "A")
+    view = await tools.ok("read_workflow_control_plane", workflow_id=run_id)
+    holder = view["states"]["A"]["lease"]["owner_agent_id"]
+    assert holder in pool
+    for agent in pool:
+        if agent != holder:
+            assert (await awaited(tools, agent))["status"] == "timeout", "its event is no longer true"
 
 
 async def test_an_event_of_a_state_that_another_took_is_dropped_and_the_wait_goes_on(
@@ -166,8 +207,6 @@ async def test_whoever_stops_waiting_while_its_state_is_leased_leaves_it_to_othe
     plane, acquire = alone.control_plane, alone.control_plane.acquire
     async with Client(build_server(alone)) as client:
         await ready(await Tools.of(client), run_id, agent)
-    waiting = AwaitWorkflowEvent(agent_id=agent, timeout_s=50)
-
     async with anyio.create_task_group() as tasks:
 
         def leased_too_late(workflow_id: str, request: lease.Acquire) -> Any:
@@ -176,8 +215,7 @@ async def test_whoever_stops_waiting_while_its_state_is_leased_leaves_it_to_othe
             return found
 
         monkeypatch.setattr(plane, "acquire", leased_too_late)
-        await_event: Any = await_workflow_event
-        tasks.start_soon(await_event, alone, waiting)
+        tasks.start_soon(partial(await_workflow_event, alone, agent, timeout_s=50))
     monkeypatch.undo()
     doc = plane.read(run_id, ("A",)).states["A"]
     assert (doc.status, doc.lease.token) == (Status.PENDING, None)
@@ -195,9 +233,8 @@ async def test_the_work_is_read_beside_the_event_loop_so_that_other_calls_are_an
         return work_shown(*args, **more)
 
     monkeypatch.setattr(awaiting, "work_shown", shown)
-    await_event: Any = await_workflow_event
-    found = [await await_event(alone, AwaitWorkflowEvent(agent_id=agent, timeout_s=50, request_id="1")) for _ in "12"]
-    assert [one.work["state"] for one in found] == ["A", "A"]
+    found = [await await_workflow_event(alone, agent, timeout_s=50, request_id="1") for _ in "12"]
+    assert [one.members["work"]["state"] for one in found] == ["A", "A"]
     assert len(threads) == 2
     assert threading.get_ident() not in threads
 

@@ -100,7 +100,7 @@ async def test_who_may_not_answer_here_is_told_the_command(application: Applicat
     run = asking(application)
     page = await browser.get(f"/ui/inbox?run={run}&state=Ask")
     assert "<form" not in page
-    assert f"dcf approve {run} Ask --as NAME --epoch " in text_of(page)
+    assert f"dcf approve {run} Ask --epoch " in text_of(page)
 
 
 def test_a_task_without_a_schema_is_answered_by_the_action_itself(application: Application) -> None:

@@ -14,11 +14,13 @@ from dcf.application.application import Application, open_application
 from dcf.core.access.model import Caller, Scope
 from dcf.errors import InvalidArgument
 from dcf.settings.process import VARIABLES, Settings
-from dcf.store.forms.form import FORM_TITLES
+from dcf.store.connection.layout import LAYOUT
+from dcf.store.forms.form import FORM_WORDS
 from dcf.web.pages.settings_shown import settings_shown
 from dcf.web.pages.system import TABS, system_page
 from dcf.web.site import build_site
 from dcf.web.visit import ToolRefused, Visit
+from tests.support.advised import on_page
 from tests.support.redis.documents import STORED
 from tests.support.redis.restricted import RestrictedRedis, restricted_redis
 from tests.support.tables import rows
@@ -61,9 +63,9 @@ async def test_health_is_shown_with_its_facts_and_what_to_do_the_worst_first(
     told = text_of(page)
     for one in here.health.report().findings:
         assert re.split(r"\d", one.sentence)[0] in told, "figures go on changing"
-        assert one.remedy is None or one.remedy in told
-    assert f"Redis {here.server.version}" in told
-    assert f"documents {FORM_TITLES[STORED.name]}" in told
+        assert one.remedy is None or on_page(one.remedy) in told
+    assert f"{here.server.product} {here.server.version}" in told
+    assert f"documents {FORM_WORDS[STORED.name]} key layout {LAYOUT}" in told
     levels = re.findall(r'<td class="level-(\w+)">', page)
     assert levels == sorted(levels, key=("failing", "warning", "ok").index)
     assert "dcf doctor" in told
@@ -96,7 +98,7 @@ def test_a_setting_of_each_kind_is_in_words() -> None:
 
 
 async def test_quotas_are_shown_and_what_keys_use_without_the_keys(here: Application, browser: Browser) -> None:
-    assert "dcf keys create" in text_of(await browser.get("/ui/system?tab=quotas"))
+    assert "dcf keys add" in text_of(await browser.get("/ui/system?tab=quotas"))
     made = here.keys.create((Scope.READ, Scope.PLAN), label=HOSTILE, agent_id="planner-1", life_s=None)
     page = await browser.get("/ui/system?tab=quotas")
     (record,) = here.keys.all()[0]
@@ -166,7 +168,7 @@ async def test_every_page_says_that_redis_rejects_writes(
         pages = [text_of(await browser.get(path)) for path in ("/ui/runs", "/ui/inbox", "/ui/system")]
         admin.config_set("maxmemory", 0)
     assert all("Redis refuses writes: its memory is full (OOM)." in page for page in pages)
-    assert all("dcf prune --older-than 7d" in page for page in pages)
+    assert all("dcf runs prune --older-than 7d" in page for page in pages)
     monkeypatch.setattr(here.writes, "_good_until", 0.0)
     assert "Redis refuses writes" not in await browser.get("/ui/runs")
 

@@ -98,7 +98,7 @@ async def test_skills_are_listed_and_shown(browser: Browser) -> None:
 
 
 async def test_a_kind_without_definitions_says_how_to_keep_one(browser: Browser) -> None:
-    assert "dcf catalogue put persona NAME FILE" in text_of(await browser.get("/ui/workflows?kind=persona"))
+    assert "dcf catalogue add persona NAME FILE" in text_of(await browser.get("/ui/workflows?kind=persona"))
 
 
 async def test_a_text_is_shown_line_by_line(application: Application, browser: Browser) -> None:

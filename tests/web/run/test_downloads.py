@@ -4,8 +4,7 @@ import pytest
 
 from dcf.application.application import Application
 from dcf.asl.state_paths import join
-from dcf.features.artifacts.model import ArtifactKind
-from dcf.features.artifacts.operations import PartGiven
+from dcf.features.artifacts.model import ArtifactKind, PartGiven
 from dcf.values.refusal import Refusal
 from dcf.web.site import build_site
 from tests.support.tables import rows

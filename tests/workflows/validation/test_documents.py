@@ -93,7 +93,7 @@ def test_what_is_no_json_has_exit_code_4(base: Path, text: str) -> None:
         ({"asl": {"StartAt": "A", "States": {"A": {"Type": "Job"}}}}, "/asl/States/A/Type", "invalid_value"),
         ({"asl": machine(A={"Type": "Task", "End": True})}, "/asl/States/A", "missing_field"),
         ({"af_imports": [{"uri": "worker.af", "version": "3"}]}, "/af_imports/0/version", "invalid_value"),
-        ({"af_v2_entities": {}}, "/af_v2_entities", "unknown_field"),
+        ({"af_v2_entities": {}}, "/af_v2_entities", "missing_field"),
     ],
 )
 def test_a_document_of_the_wrong_form_has_exit_code_1(base: Path, change: Json, path: str, code: str) -> None:

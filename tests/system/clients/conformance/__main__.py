@@ -3,6 +3,7 @@
 import json
 import socket
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from mcp.server.context import CallNext, ServerRequestContext
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from dcf.application.application import Application, open_application
+from dcf.core.access.model import Caller
 from dcf.settings.process import read_settings
 from dcf.tools.mcp.listing import ToolList
 from dcf.tools.mcp.middleware import UnknownTools
@@ -33,6 +35,13 @@ async def accept(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> An
     return await call_next(ctx)
 
 
+class EveryTool(ToolList):
+    """Shows the tools of the suite too, which the table of verbs does not have."""
+
+    def _shown(self, answer: Mapping[str, Any], caller: Caller, names: frozenset[str]) -> dict[str, Any]:
+        return super()._shown(answer, caller, names | {*self._scopes})
+
+
 async def list_all(server: MCPServer[None], application: Application) -> None:
     """Let our middleware know the tools that the SDK was given; whoever may read sees them."""
     ours = TOOLS[registered.json_schema_2020_12_tool.__name__]
@@ -40,7 +49,7 @@ async def list_all(server: MCPServer[None], application: Application) -> None:
     specs |= TOOLS
     caller = the_local_user(application.settings)
     knowing: dict[type[Any], Any] = {
-        ToolList: ToolList(specs.values(), caller),
+        ToolList: EveryTool(specs.values(), caller),
         UnknownTools: UnknownTools(specs.values(), caller),
     }
     for place, one in enumerate(server.middleware):

@@ -6,7 +6,8 @@ from pydantic import ConfigDict, create_model
 
 from dcf.application.application import Application
 from dcf.core.access.model import Scope
-from dcf.verbs.registry import Answer, Arguments, tool
+from dcf.verbs.registry import Answer, Arguments
+from tests.tools.registering import tool
 
 _KEYWORDS: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -33,6 +34,6 @@ class Contact(Arguments):
     email: str | None = None
 
 
-@tool(toolset="planning", scope=Scope.READ, arguments=Contact, answer=Answer, read_only=True)
+@tool(Scope.READ, Contact, read_only=True)
 def json_schema_2020_12_tool(app: Application, given: Contact) -> Answer:
     return Answer(status="ok")

@@ -57,7 +57,7 @@ def probed(program: dict[str, Any], probe: str, url: str) -> int:
 def test_server_page_and_worker_of_the_chart_carry_out_a_run(render: Render, site: Site) -> None:
     objects = render(VALUES)
     created, code = finish(
-        site.dcf("keys", "create", "--any-agent", "--scope", "work", "--scope", "plan", "--json", DCF_AUTH="keys")
+        site.dcf("keys", "add", "--any-agent", "--scope", "work", "--scope", "plan", "--json", DCF_AUTH="keys")
     )
     assert code == 0
     key = json.loads(created)["key"]

@@ -1,0 +1,109 @@
+"""What a command is called that was called otherwise, or that somebody guesses: loaded only for a word that is none."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from dcf.cli.command_table import DAILY, NOUNS, rows
+
+MOVED: Final[Mapping[str, str]] = {
+    "export": "runs export",
+    "timeline": "runs timeline",
+    "top": "runs top",
+    "trace export": "runs trace",
+    "brief": "runs brief",
+    "events": "runs events",
+    "search": "runs search",
+    "rerun": "runs rerun",
+    "prune": "runs prune",
+    "usage": "runs usage",
+    "budget": "runs budget",
+    "signal": "runs signal",
+    "open": "runs open",
+    "seal": "runs seal",
+    "close": "runs close",
+    "delete": "runs delete",
+    "hold": "runs hold",
+    "pause": "runs pause",
+    "resume": "runs resume",
+    "notify": "runs notify",
+    "finalize": "runs finalize",
+    "note": "runs note",
+    "work": "states ls",
+    "add": "states add",
+    "retry-unit": "states retry",
+    "rewind": "states rewind",
+    "release": "states release",
+    "resolve": "states resolve",
+    "correct": "states correct",
+    "task success": "states succeed",
+    "task failure": "states fail",
+    "task heartbeat": "states heartbeat",
+    "reject": "tasks reject",
+    "answer": "tasks answer",
+    "ask": "tasks ask",
+    "reply": "tasks reply",
+    "gates": "gates ls",
+    "decide": "gates decide",
+    "override": "gates override",
+    "journal": "journal ls",
+    "journal show": "journal ls",
+    "artifacts put": "artifacts add",
+    "artifacts get": "artifacts show",
+    "artifacts list": "artifacts ls",
+    "schedule create": "schedules add",
+    "schedule list": "schedules ls",
+    "schedule show": "schedules show",
+    "schedule pause": "schedules pause",
+    "schedule resume": "schedules resume",
+    "schedule trigger": "schedules trigger",
+    "schedule delete": "schedules delete",
+    "findings search": "findings ls",
+    "catalogue put": "catalogue add",
+    "catalogue search": "catalogue ls",
+    "projects put": "projects add",
+    "projects get": "projects show",
+    "projects list": "projects ls",
+    "language": "workflows language",
+    "stub": "workflows stub",
+    "skills list": "skills ls",
+    "agents list": "agents ls",
+    "agents remove": "agents delete",
+    "local": "agents local",
+    "tools": "agents tools",
+    "keys create": "keys add",
+    "keys list": "keys ls",
+    "audit": "store audit",
+    "pulse": "store pulse",
+    "context": "context show",
+}
+"""The name of each command that had another one before the first release, as the changelog has it."""
+
+_SAME_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("list", "search", "find"), ("ls",)),
+    **dict.fromkeys(("get", "describe", "view", "cat", "download"), ("show", "ls")),
+    **dict.fromkeys(("create", "new", "put", "set", "register", "apply"), ("add",)),
+    **dict.fromkeys(("delete", "remove", "rm"), ("delete", "revoke", "rm")),
+}
+"""What dcf calls what other programs call otherwise, with every noun."""
+
+_ELSEWHERE: Final[Mapping[str, str]] = {"tasks ls": "inbox", "questions": "tasks", "people": "tasks"}
+"""Where a command or a noun stands that somebody may look for."""
+
+_OF_RUNS: Final = ("runs", "tasks", "workflows", "agents")
+"""The nouns of the daily commands."""
+
+
+def meant(noun: str, words: Sequence[str]) -> str | None:
+    """Return the command that is meant by words that name none, behind a noun or none; None where nobody can say."""
+    names = {row.full_name for row in rows()}
+    asked = [noun, *words] if noun else list(words)
+    others = [f"{noun} {word}" for word in _SAME_WORDS.get(words[0], ())] if noun else []
+    for name in (" ".join(asked[:2]), *others):
+        if name in names:
+            return name
+        if name in MOVED or name in _ELSEWHERE:
+            return MOVED.get(name) or _ELSEWHERE[name]
+    if noun in _OF_RUNS and words[0] in DAILY:
+        return words[0]
+    first = asked[0]
+    return MOVED.get(first) or _ELSEWHERE.get(first) or (f"{first}s" if f"{first}s" in NOUNS else None)

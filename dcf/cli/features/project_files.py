@@ -1,0 +1,105 @@
+"""The command that indexes the files of a project's directories on this machine, so that a search finds them."""
+
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dcf.cli import opening
+from dcf.cli.arguments import JsonFlag
+from dcf.cli.authorship import recorded
+from dcf.cli.commands.formats import print_json
+from dcf.cli.text import clean
+from dcf.cli.wording import in_commands
+from dcf.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from dcf.features.project_files.model import ProjectFile
+    from dcf.features.projects.model import Project
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the command to an application."""
+    app.command("projects index")(index)
+
+
+def index(
+    project: Annotated[str, typer.Argument(metavar="PROJECT", help="The project whose files they are.")],
+    path: Annotated[
+        list[Path] | None,
+        typer.Option("--path", help="A directory of this machine; may be repeated. Default: those of the project."),
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="Only files that this glob covers; may be repeated.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Index the text files of a project's directories on this machine, in place of those indexed before.
+
+    In a git worktree these are the files that git knows or would add. At most 2,000 files of 256 KiB are indexed.
+    `dcf runs search` finds them as document, blueprint (below a directory called blueprints) or code.
+
+    Example:  dcf projects index shop --only 'src/**' --only '*.md'
+    """
+    from dcf.features.project_files.model import MOST_FILES
+    from dcf.values.refusal import Refusal
+
+    with opening.application() as found, recorded(found, "index_project_files", {"project": project}):
+        roots = [one.resolve() for one in path] if path else _own(found.projects.read(project))
+        files = _Files(roots, only or [])
+        done = found.project_files.index(project, files.taken(MOST_FILES))
+    if isinstance(done, Refusal):
+        raise InvalidArgument(done.message, in_commands(done.hint))
+    told = {"project": project, "paths": [str(one) for one in roots], "files": done.files, "written": done.written}
+    told |= {"unchanged": done.unchanged, "removed": done.removed, "all_files": files.is_complete}
+    if as_json:
+        print_json(told)
+        return
+    more = "" if files.is_complete else f" There are more than {MOST_FILES} files: choose with --only."
+    typer.echo(f"{clean(project)}: {done.files} files are indexed, {done.written} pieces of them anew.{more}")
+
+
+class _Files:
+    """The files of directories that globs cover, each path once."""
+
+    def __init__(self, roots: list[Path], only: list[str]) -> None:
+        self._roots = roots
+        self._only = only
+        self.is_complete = True
+
+    def taken(self, most: int) -> "Iterator[ProjectFile]":
+        """Yield so many of them at most; say in `is_complete` whether those were all."""
+        for count, file in enumerate(self._all().values()):
+            if count == most:
+                self.is_complete = False
+                return
+            yield file
+
+    def _all(self) -> "Mapping[str, ProjectFile]":
+        from dcf.core.text.path_globs import outside
+        from dcf.features.project_files.model import LARGEST_FILE, ProjectFile
+        from dcf.local.project_listing import text_files
+
+        found: dict[str, ProjectFile] = {}
+        for root in self._roots:
+            if not root.is_dir():
+                raise InvalidArgument(f"There is no directory {clean(root)} here.", "Name one of this machine: --path.")
+            for name, text in text_files(root, largest=LARGEST_FILE):
+                if not outside([name], self._only):
+                    found.setdefault(name, ProjectFile(path=name, text=text))
+        return found
+
+
+def _own(project: "Project") -> list[Path]:
+    """Return the directories of a project on this machine."""
+    here = {"", socket.gethostname()}
+    paths = [Path(one.path) for one in project.paths if one.machine in here]
+    if not paths:
+        raise InvalidArgument(
+            f"Project '{project.project_id}' has no directory on this machine.",
+            f"Name one with --path, or keep one: `dcf projects add {project.project_id} --path DIR`.",
+        )
+    return paths

@@ -1,0 +1,62 @@
+"""Prints the answer of `dcf runs usage`. The command `dcf runs budget` takes each limit as an option of its own."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import typer
+
+from dcf.cli.arguments import JsonFlag, RunArgument
+from dcf.cli.commands.derived import call_verb, print_record
+from dcf.cli.commands.lifecycle import Reason, RequestId
+from dcf.cli.reading.views import print_line, say
+from dcf.cli.text import clean
+from dcf.errors import InvalidArgument
+from dcf.values.json_text import Json, dump
+
+
+def show_usage(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
+    """Print the sums, and of what they consist."""
+    print_line(f"total: {_sums(answer['total'])}")
+    if answer.get("period"):
+        print_line(f"period: {_sums(answer['period'])}")
+    if answer.get("budget"):
+        print_line(f"budget: {', '.join(f'{name} {amount}' for name, amount in answer['budget'].items())}")
+    for part in ("states", "agents", "models", "days"):
+        for name, sums in sorted((answer.get(part) or {}).items()):
+            print_line(f"  {part.removesuffix('s')} {clean(name)}: {_sums(sums)}")
+    if answer.get("next_cursor"):
+        say(f"There are more states: --cursor {answer['next_cursor']}")
+
+
+def _sums(sums: Mapping[str, Json]) -> str:
+    cost = "".join(f", {amount} {currency}" for currency, amount in sums["cost"].items())
+    tokens = f"{sums['tokens_in']:,} tokens in, {sums['tokens_out']:,} out"
+    return f"{tokens}, {sums['seconds']:,g} s{cost} in {sums['reports']} reports"
+
+
+def budget(
+    run: RunArgument,
+    tokens: Annotated[int | None, typer.Option(help="Tokens in and out together.", min=1)] = None,
+    cost: Annotated[str | None, typer.Option(help="Money, with its currency: 5EUR.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Seconds of work.", min=0.001)] = None,
+    none: Annotated[bool, typer.Option("--none", help="Take the budget away.")] = False,
+    reason: Reason = None,
+    request_id: RequestId = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Say what a run may use up; limits that are not named stay. Once one is used up, nobody gets a lease in it."""
+    limits: dict[str, Json] = {"tokens": tokens, "seconds": seconds}
+    if cost is not None:
+        limits |= {"cost": cost[:-3], "currency": cost[-3:]}
+    named = {name: value for name, value in limits.items() if value is not None}
+    if bool(named) is none:
+        raise InvalidArgument("Nothing is asked for, or both a budget and none.", "Give limits, or --none.")
+    about = {"reason": reason, "request_id": request_id}
+    present = {name: value for name, value in about.items() if value is not None}
+    answer = call_verb("set_budget", workflow_id=run, budget_json=dump(named), **present)
+    if as_json:
+        print_record("set_budget", answer)
+    elif answer["used_up"] is None:
+        say(f"The budget of {clean(run)} is set.")
+    else:
+        say(f"The budget is set, and used up: {answer['used_up']}.")

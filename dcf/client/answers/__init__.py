@@ -1,1 +1,0 @@
-"""The records that a client's verbs of capabilities return."""

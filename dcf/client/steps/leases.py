@@ -1,0 +1,33 @@
+"""Gives a state back: with the token of its lease, or as an operator, whoever holds it."""
+
+from dcf.client.calls import call_tool
+from dcf.client.exchange import Conversation
+from dcf.verbs.records.leases import ReleasedState
+
+
+def release(
+    workflow_id: str,
+    state: str,
+    *,
+    lease_token: str | None = None,
+    owner_agent_id: str | None = None,
+    clear_owner: bool = True,
+    epoch: int | None = None,
+    reason: str | None = None,
+) -> Conversation[ReleasedState]:
+    """End the lease on a state, whoever holds it, so that another agent can take it. A right of operators.
+
+    With the `lease_token`, its holder gives the state back unfinished.
+    """
+    return call_tool(
+        ReleasedState,
+        "release_state_lease",
+        workflow_id=workflow_id,
+        state=state,
+        lease_token=lease_token,
+        owner_agent_id=owner_agent_id,
+        force=lease_token is None,
+        clear_owner=clear_owner,
+        epoch=epoch,
+        reason=reason,
+    )

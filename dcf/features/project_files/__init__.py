@@ -1,0 +1,1 @@
+"""Files of a project's directories, so that a search finds them."""

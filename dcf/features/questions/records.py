@@ -1,0 +1,53 @@
+"""What the verbs for notes, questions and corrections answer. Loads the standard library only: clients read it too."""
+
+from dataclasses import dataclass
+
+from dcf.verbs.records.runs import RunStatusName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftNote:
+    """The number of the note, how many more the run takes, and the planner that is told; None: only the history."""
+
+    workflow_id: str
+    note: int
+    notes_left: int
+    planner_agent_id: str | None = None
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedQuestion:
+    """The question's id, whom it is for, and until when it waits."""
+
+    workflow_id: str
+    state: str
+    question_id: str
+    asked: str
+    waits_until: str
+    gave_back: bool
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredQuestion:
+    """What was answered, by whom, and who asked."""
+
+    workflow_id: str
+    state: str
+    question_id: str
+    answer: str
+    answered_by: str
+    asked_by: str
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrectedResult:
+    """What was corrected, and the states whose input is another now."""
+
+    workflow_id: str
+    state: str
+    run_status: RunStatusName
+    next_states: tuple[str, ...] = ()
+    repeated: bool = False

@@ -1,0 +1,52 @@
+"""The answers about usage and budgets. Loads the standard library only, since clients read it too."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dcf.values.json_text import Json
+from dcf.verbs.records.runs import RunStatusName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageSums:
+    """Sums of what work used up; `cost` is text, by currency."""
+
+    tokens_in: int = 0
+    tokens_out: int = 0
+    seconds: float = 0.0
+    cost: Mapping[str, str] = field(default_factory=dict)
+    reports: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadSums:
+    """What a run, an agent or a project used up: in all, and of what it consists. Money is text, by currency.
+
+    `next_cursor` is there where a run has more states than one answer shows.
+    """
+
+    total: UsageSums
+    states: Mapping[str, UsageSums] = field(default_factory=dict)
+    agents: Mapping[str, UsageSums] = field(default_factory=dict)
+    models: Mapping[str, UsageSums] | None = None
+    budget: Mapping[str, Json] | None = None
+    days: Mapping[str, UsageSums] = field(default_factory=dict)
+    period: UsageSums | None = None
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenBudget:
+    """The budget of a run. `used_up` names the limit that is reached, if one is.
+
+    `repeated`: an earlier call with this request id set it. `announced` counts the states whose agents are notified.
+    """
+
+    workflow_id: str
+    budget: Mapping[str, Json] | None = None
+    used_up: str | None = None
+    run_status: RunStatusName | None = None
+    paused_at: str | None = None
+    announced: int | None = None
+    repeated: bool = False
+    hint: str | None = None

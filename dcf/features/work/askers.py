@@ -1,0 +1,30 @@
+"""Who asks for work, and which state a call was given: by this a repetition of the call is known. Data."""
+
+from dcf.values.records import record
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """By what a repetition of an agent's call is known: its request id, or else its caller and what it asks for.
+
+    `workflow_id` is empty for a call that asks for work of any run; `filters` are those of a claim across runs.
+    """
+
+    agent_id: str
+    request_id: str | None = None
+    caller: str = ""
+    workflow_id: str = ""
+    filters: tuple[str | None, ...] = ()
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Handed:
+    """A state of a run, and the token with which it was, or is about to be, leased.
+
+    `message_id` is that of its event. `state` is empty for a claim, which may lease any.
+    """
+
+    workflow_id: str
+    state: str
+    token: str
+    message_id: str | None = None

@@ -1,0 +1,183 @@
+"""What the profile `deepwork` needs of the agent's disk: jobs of the project, files of outputs, branch and review.
+
+The jobs in `.deepwork/jobs/*/job.yml` are registered for the session before they are listed or started; a session is
+that of the directory, so that agents in two worktrees do not share one. A branch is made for a workflow that is not
+within another; where it cannot be made, the answer says why and calls it a suggestion. Where a person started the
+server for this directory (`Reviewing`), the command of the project's quality gate reviews the outputs of a step.
+"""
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import anyio.to_thread
+
+from dcf.authoring.yaml_text import read_yaml
+from dcf.errors import DcfError, InvalidArgument
+from dcf.local import file_reading, git, worktree
+from dcf.local.deepwork.reviews import Reviewing, is_open
+from dcf.local.deepwork.tool_calls import ProfileCalls
+from dcf.local.git import GitRefused
+from dcf.local.working_root import WorkingDirectory
+from dcf.values.json_text import Json, dump
+from dcf.values.located import Report
+from dcf.values.records import record
+
+PROFILE: Final = "deepwork"
+MOST_JOBS: Final = 100
+_JOBS: Final = ".deepwork/jobs"
+_LONGEST: Final = 256 * 1024
+_WITH_JOBS: Final = frozenset({"get_workflows", "start_workflow"})
+_TOOLS: Final = _WITH_JOBS | {
+    *("finished_step", "abort_workflow", "go_to_step", "register_session_job", "get_session_job"),
+}
+
+
+def is_one(profile: str | None, tool: str) -> bool:
+    """Return True for a call that is looked into here."""
+    return profile == PROFILE and tool in _TOOLS
+
+
+@record(frozen=True, slots=True)
+class DeepWorkCall:
+    """One call of a tool of the profile. Without a directory it is passed on as it is."""
+
+    tool: str
+    arguments: Mapping[str, Json]
+    place: WorkingDirectory | None
+    server: ProfileCalls
+    reviewing: Reviewing | None = None
+
+    async def prepared(self) -> tuple[dict[str, Json], list[str]]:
+        """Return the arguments that are sent, and what is wrong with jobs; raise InvalidArgument for a missing file."""
+        given = dict(self.arguments)
+        if self.place is None:
+            return given, []
+        root = self.place.path
+        if given.get("session_id") is None:
+            given["session_id"] = hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+        problems = await self._registered(str(given["session_id"])) if self.tool in _WITH_JOBS else []
+        if self.tool == "start_workflow" and self.reviewing is not None:
+            given["reviewed_by"] = self.reviewing.reviewed_by
+        if self.tool == "finished_step":
+            found = await anyio.to_thread.run_sync(file_reading.all_found, root, _paths(given.get("outputs")))
+            given["file_hashes"] = {one.path: one.as_json() for one in found}
+        return given, problems
+
+    async def reviewed(self, result: dict[str, Any], again: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+        """Return the result of the call once the project's own review has judged the step, if that is waited for."""
+        if self.place is None or self.reviewing is None or not is_open(result):
+            return result
+        return await self.reviewing.judged(self.place.path, result, again)
+
+    async def finished(self, result: dict[str, Any], problems: list[str]) -> dict[str, Any]:
+        """Return the result with what was done here: the branch of a workflow that was started, jobs that are wrong."""
+        answer = result.get("structuredContent")
+        if not isinstance(answer, dict) or result.get("isError") or self.place is None:
+            return result
+        problems = [*problems, *(answer.get("problems") or ())]
+        more: dict[str, Json] = {"root": str(self.place.path)} | ({"problems": problems} if problems else {})
+        begun = answer.get("begin_step")
+        if isinstance(begun, dict):
+            is_outermost = len(answer.get("stack") or ()) <= 1
+            makes = self.tool == "start_workflow" and is_outermost
+            look = _made if makes else _seen
+            status = await anyio.to_thread.run_sync(look, self.place, str(begun.get("branch_name")), is_outermost)
+            more["begin_step"] = {**begun, "branch_status": status}
+        told = {**answer, **more}
+        return {**result, "content": [{"type": "text", "text": dump(told)}], "structuredContent": told}
+
+    async def _registered(self, session: str) -> list[str]:
+        """Register the jobs of the project; return what is wrong with those that could not be."""
+        if self.place is None:
+            return []
+        jobs, problems = await anyio.to_thread.run_sync(jobs_of, self.place.path)
+        for name, text in jobs.items():
+            arguments = {"job_name": name, "job_definition_yaml": text, "session_id": session}
+            sent = {"name": "register_session_job", "arguments": arguments, "_meta": dict(self.server.meta or {})}
+            result = await self.server.passed_on(sent)
+            told = result.get("structuredContent") or {}
+            wrong = told.get("error") or (_text(result) if result.get("isError") else None)
+            problems += [f"{name}: {wrong}"] if wrong else []
+        return problems
+
+
+def jobs_of(root: Path) -> tuple[dict[str, str], list[str]]:
+    """Return the jobs of a project as text with their instructions, and what is wrong with others."""
+    jobs: dict[str, str] = {}
+    problems: list[str] = []
+    folder = root / _JOBS
+    if not folder.is_dir():
+        problems.append(f"There is no directory {_JOBS} below {root}.")
+    names = sorted(one.name for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else []
+    for name in names[:MOST_JOBS]:
+        if (folder / name / "job.yml").is_file():
+            try:
+                document = _document(root, f"{_JOBS}/{name}")
+                job = str(document.get("name", name))
+                if job in jobs:
+                    problems.append(f"{name}: another directory has a job '{job}'.")
+                else:
+                    jobs[job] = json.dumps(document, ensure_ascii=False, allow_nan=False)
+            except DcfError as error:
+                problems.append(f"{name}: {error.message}")
+    if len(names) > MOST_JOBS:
+        problems.append(f"Only the first {MOST_JOBS} jobs are served.")
+    return jobs, problems
+
+
+def _document(root: Path, folder: str) -> dict[str, Any]:
+    report = Report()
+    found = read_yaml(_file(root, f"{folder}/job.yml"), "job.yml", report)
+    document = None if found is None else found.plain()
+    if not isinstance(document, dict):
+        told = report.problems[0] if report.problems else "it is no mapping"
+        raise InvalidArgument(f"job.yml cannot be read: {told}", "Mend it.")
+    steps = document.get("steps")
+    for step in steps if isinstance(steps, list) else []:
+        if isinstance(step, dict) and isinstance(step.get("instructions_file"), str) and "instructions" not in step:
+            step["instructions"] = _file(root, f"{folder}/{step['instructions_file']}")
+    return document
+
+
+def _file(root: Path, path: str) -> str:
+    found = file_reading.found(root, path)
+    if found.size > _LONGEST:
+        raise InvalidArgument(f"'{path}' is longer than {_LONGEST} bytes.", "Shorten it.")
+    return file_reading.content(root, found).decode("utf-8", "replace")
+
+
+def _made(place: WorkingDirectory, name: str, _: bool) -> str:
+    """Make the branch; say whether it was created, was current already, or why it is only suggested."""
+    try:
+        made = worktree.make_branch(place, name)
+    except GitRefused as refused:
+        return f"suggested: {refused.refusal.message}"
+    return "created" if made["created"] else "current"
+
+
+def _seen(place: WorkingDirectory, name: str, is_outermost: bool) -> str:
+    """Say whether the worktree is on the branch, or why it is only suggested."""
+    try:
+        branch = git.facts(place).branch
+    except GitRefused as refused:
+        return f"suggested: {refused.refusal.message}"
+    if branch == name:
+        return "current"
+    here = f"The worktree is on {branch or 'no branch'}."
+    if is_outermost:
+        return f"suggested: {here}"
+    return f"suggested: The workflow runs within another one, whose branch it stays on. {here}"
+
+
+def _paths(outputs: Json) -> list[str]:
+    """Return the paths of outputs: a list, or by argument as later versions send them."""
+    values = list(outputs.values()) if isinstance(outputs, Mapping) else [outputs]
+    named = [path for value in values for path in (value if isinstance(value, list) else [value])]
+    return [one for one in named if isinstance(one, str)]
+
+
+def _text(result: Mapping[str, Any]) -> str:
+    return " ".join(str(part.get("text")) for part in result.get("content") or ())

@@ -1,0 +1,120 @@
+"""Reviews a step that waits for the project's quality gate: runs the command, and records its verdict.
+
+The verdict names the hash of the output that was read, so that a verdict on an older output decides nothing. A command
+that gives no verdict decides nothing either: the step waits, and the agent is told why.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from dcf.local.deepwork.quality_gate import CONFIGURATION, QualityGate
+from dcf.local.deepwork.review_request import ReviewRequest
+from dcf.local.deepwork.review_verdict import ReviewVerdict
+from dcf.local.deepwork.tool_calls import ReviewCalls
+from dcf.profiles.deepwork.jobs import GATE, QUALITY_GATE
+from dcf.profiles.profile import NotDone
+from dcf.values.json_text import Json, dump
+from dcf.values.records import record
+
+_OVERTAKEN: Final = frozenset({"not_judged", "content_changed", "run_over", "state_terminal", "already_done"})
+"""Refusals of a verdict after which the same call of the agent finds out how the step stands."""
+
+_OTHERWISE: Final = "Or pass quality_review_override_reason, if the user agrees that no review is necessary."
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Reviewing:
+    """How steps of this directory are reviewed: by the command of the gate, or not at all without one."""
+
+    gate: QualityGate | None
+    calls: ReviewCalls
+
+    @property
+    def reviewed_by(self) -> str:
+        """Who judges outputs, as the profile's start_workflow takes it."""
+        return "nobody" if self.gate is None else QUALITY_GATE
+
+    async def judged(
+        self, root: Path, result: dict[str, Any], again: Callable[[], Awaitable[dict[str, Any]]]
+    ) -> dict[str, Any]:
+        """Review the step that a result says is waiting; return the result of the same call after that."""
+        place = result["structuredContent"]["waits_for_review"]
+        waiting = await self._waiting(place)
+        if self.gate is None or waiting is None:
+            return result
+        verdict = await self.gate.review(root, _request(waiting))
+        if verdict.why_none is not None:
+            return _failed(f"The quality gate gave no verdict. {verdict.why_none}", _mend(self.gate))
+        await self._decide(place, waiting, verdict)
+        after = await again()
+        attempt = int(waiting["attempt"])
+        if verdict.passed or (after.get("structuredContent") or {}).get("status") != "needs_work":
+            return after
+        if attempt >= self.gate.max_attempts:
+            return _failed(_often(attempt, verdict), f"Mend this and call finished_step again. {_OTHERWISE}")
+        return _with_feedback(after, verdict)
+
+    async def _waiting(self, place: Mapping[str, Json]) -> Mapping[str, Json] | None:
+        listed = await self.calls.call("list_gates", workflow_id=place["workflow_id"], state=place["step_id"])
+        rows = [row for row in listed["gates"] if row["name"] == GATE and f"'{QUALITY_GATE}'" in str(row["asked"])]
+        return rows[0] if rows else None
+
+    async def _decide(self, place: Mapping[str, Json], waiting: Mapping[str, Json], verdict: ReviewVerdict) -> None:
+        try:
+            await self.calls.call(
+                "decide_gate",
+                workflow_id=place["workflow_id"],
+                state=place["step_id"],
+                gate=GATE,
+                verdict="pass" if verdict.passed else "fail",
+                content_sha256=waiting["content_sha256"],
+                agent_id=QUALITY_GATE,
+                criteria=[result.as_json() for result in verdict.results],
+                comment=verdict.feedback,
+            )
+        except NotDone as refused:
+            if refused.failure.code not in _OVERTAKEN:
+                raise
+
+
+def is_open(result: Mapping[str, Any]) -> bool:
+    """Return True for a result that says which step waits for a review."""
+    answer = result.get("structuredContent")
+    return isinstance(answer, dict) and isinstance(answer.get("waits_for_review"), dict)
+
+
+def _request(waiting: Mapping[str, Json]) -> ReviewRequest:
+    output = waiting.get("output")
+    output = output if isinstance(output, dict) else {}
+    notes = output.get("notes")
+    return ReviewRequest(
+        step=str(waiting["state"]),
+        criteria=tuple(waiting.get("criteria") or ()),
+        files=tuple(output.get("files") or ()),
+        notes=notes if isinstance(notes, str) else None,
+    )
+
+
+def _often(attempt: int, verdict: ReviewVerdict) -> str:
+    failed = "; ".join(f"{one.criterion} {one.feedback or ''}".strip() for one in verdict.results if not one.passed)
+    return f"The quality review failed {attempt} times. {verdict.feedback or ''} Not met: {failed}".replace("  ", " ")
+
+
+def _mend(gate: QualityGate) -> str:
+    command = " ".join(gate.words)[:200]
+    return f"Check the command '{command}' (--quality-gate or {CONFIGURATION}), and call again. {_OTHERWISE}"
+
+
+def _failed(message: str, hint: str) -> dict[str, Any]:
+    return {
+        "content": [{"type": "text", "text": f"Error: {message} {hint}"}],
+        "isError": True,
+        "resultType": "complete",
+    }
+
+
+def _with_feedback(result: dict[str, Any], verdict: ReviewVerdict) -> dict[str, Any]:
+    answer = result["structuredContent"]
+    told = answer if verdict.feedback is None else {**answer, "feedback": verdict.feedback}
+    return {**result, "content": [{"type": "text", "text": dump(told)}], "structuredContent": told}

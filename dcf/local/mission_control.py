@@ -1,0 +1,86 @@
+"""What the profile `mission-control` needs of the agent's disk: the files of a workflow, and what a task changed.
+
+`start_workflow` sends workflow.md and definition.md of the directory that has the workflow's name, with the agents that
+there are. Where a task starts is recorded in the repository, so that its end names the files that differ since. Without
+git, or without a record, which files changed stays unknown: that is said, and never made up.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import anyio.to_thread
+
+from dcf.authoring.mission_files import read_texts, write_texts
+from dcf.errors import InvalidArgument
+from dcf.local import git, worktree
+from dcf.local.git import GitRefused
+from dcf.local.working_root import WorkingDirectory
+from dcf.values.json_text import Json
+from dcf.values.located import Report
+from dcf.values.records import record
+
+PROFILE: Final = "mission-control"
+_TOOLS: Final = frozenset({"start_workflow", "start_task", "complete_task"})
+_KINDS: Final[Mapping[str, str]] = {"untracked": "added", "renamed": "added"}
+"""Changes that count as another one."""
+
+
+def is_one(profile: str | None, tool: str) -> bool:
+    """Return True for a call that is looked into here."""
+    return profile == PROFILE and tool in _TOOLS
+
+
+@record(frozen=True, slots=True)
+class MissionCall:
+    """One call of a tool of the profile, in a directory."""
+
+    tool: str
+    arguments: Mapping[str, Json]
+    place: WorkingDirectory
+
+    async def prepared(self) -> dict[str, Json]:
+        """Return the arguments that are sent; raise InvalidArgument for files of the workflow that cannot be read."""
+        return await anyio.to_thread.run_sync(self._prepared)
+
+    async def finished(self, result: Mapping[str, Any]) -> None:
+        """Record where a task that was started starts."""
+        answer = result.get("structuredContent")
+        if self.tool == "start_task" and isinstance(answer, dict) and "task_id" in answer:
+            await anyio.to_thread.run_sync(self._record, str(answer["task_id"]))
+
+    def _prepared(self) -> dict[str, Json]:
+        given = dict(self.arguments)
+        if self.tool == "start_workflow" and "workflow_files" not in given:
+            return given | _files_of(self.place.path, given.get("name"))
+        try:
+            if self.tool == "start_task" and "snapshot_id" not in given:
+                return given | {"snapshot_id": git.facts(self.place).head, "snapshot_type": "git"}
+            if self.tool == "complete_task" and "files_changed" not in given:
+                return given | {"files_changed": self._changes(str(given.get("task_id")))}
+        except GitRefused:
+            return given
+        return given
+
+    def _record(self, task: str) -> None:
+        try:
+            worktree.record_start(self.place, task)
+        except GitRefused:
+            return  # without a repository what changed is not known, and the end of the task says so
+
+    def _changes(self, task: str) -> dict[str, Json]:
+        """Return the paths that differ since the task started; a renamed file is one that is gone, and a new one."""
+        found = worktree.changes_since(self.place, start=None, unit=task, areas=[])
+        changed: dict[str, list[Json]] = {"added": [], "modified": [], "deleted": []}
+        for file in found["files"]:
+            changed[_KINDS.get(file["change"], file["change"])].append(file["path"])
+            changed["deleted"] += [file["old_path"]] if file.get("old_path") else []
+        return dict(changed)
+
+
+def _files_of(root: Path, name: Json) -> dict[str, Json]:
+    report = Report()
+    texts = read_texts(root, str(name), Path.home(), report)
+    if report.problems:
+        raise InvalidArgument(str(report.problems[0]), "Mend the files of the workflow, then call again.")
+    return {} if texts is None else {"workflow_files": write_texts(texts)}

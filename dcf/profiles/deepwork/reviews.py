@@ -1,0 +1,72 @@
+"""Reviews in the profile `deepwork`: what waits for whom, the verdict that all is met, what a step's author is told."""
+
+from typing import Final
+
+from dcf.core.access.model import Scope
+from dcf.profiles.deepwork import calls
+from dcf.profiles.growing_runs import RunUnit
+from dcf.profiles.profile import Failure, Native, Toolbox, refuse
+from dcf.values.json_text import Json
+
+BOX: Final = Toolbox()
+_HOW_REVIEWED: Final = (
+    "Another agent judges them with get_review_instructions and mark_review_as_passed. A person judges them with "
+    "`dcf inbox`. Call finished_step again with the same outputs to find out. quality_review_override_reason passes "
+    "over the review."
+)
+
+
+@BOX.tool(calls.GetReviewInstructionsCall, read_only=True)
+async def get_review_instructions(native: Native, args: calls.GetReviewInstructionsCall) -> Json:
+    """List the gates that wait for the caller's verdict."""
+    page = await native.call("list_gates", agent_id=native.agent())
+    lines: list[str] = []
+    for gate in page["gates"]:
+        whole = await native.call("list_gates", workflow_id=gate["workflow_id"], state=gate["state"])
+        for one in whole["gates"]:
+            files = (one.get("output") or {}).get("files") or []
+            if one["kind"] != "review" or (args.files is not None and not set(files) & set(args.files)):
+                continue
+            review = f"{one['workflow_id']}:{one['state']}:{one['name']}:{one['content_sha256']}"
+            asked = "".join(f"\n- {text}" for text in one.get("criteria") or ())
+            lines.append(f"Review {review}\nFiles: {', '.join(files) or 'none'}\nCriteria:{asked}")
+    return "\n\n".join(lines) or "No review waits for you."
+
+
+@BOX.tool(calls.MarkReviewAsPassedCall, Scope.WORK)
+async def mark_review_as_passed(native: Native, args: calls.MarkReviewAsPassedCall) -> Json:
+    """Give the verdict that every criterion is met; whoever made the outputs may not."""
+    parts = args.review_id.split(":")
+    if len(parts) != 4 or ".." in args.review_id or args.review_id.startswith("/"):  # noqa: PLR2004 - as it is written
+        raise refuse(
+            "invalid_argument", "review_id is no id of a review.", "Pass it exactly as you got it.", "review_id"
+        )
+    run, state, gate, content = parts
+    whole = await native.call("list_gates", workflow_id=run, state=state)
+    criteria = next((one.get("criteria") or [] for one in whole["gates"] if one["name"] == gate), [])
+    await native.call(
+        "decide_gate",
+        workflow_id=run,
+        state=state,
+        gate=gate,
+        verdict="pass",
+        content_sha256=content,
+        agent_id=native.agent(),
+        criteria=[{"criterion": one, "passed": True} for one in criteria],
+    )
+    return f"Review '{args.review_id}' is marked as passed."
+
+
+def reviewed(unit: RunUnit, failure: Failure) -> dict[str, Json]:
+    """Return the answer while others judge the outputs of a step: by whom, and of which step of which run."""
+    place = {"workflow_id": unit.run, "step_id": unit.name}
+    feedback = f"The outputs are being reviewed. {failure.message} {_HOW_REVIEWED}"
+    return {"status": "needs_work", "feedback": feedback, "failed_criteria": [], "waits_for_review": place}
+
+
+def needs_work(failure: Failure) -> dict[str, Json]:
+    """Return the answer where the review of a step failed: the criteria that are not met."""
+    failed = failure.details.get("failed_criteria") or []
+    shown = [{"criterion": one["criterion"], "passed": False, "feedback": one.get("feedback")} for one in failed]
+    feedback = " ".join(dict.fromkeys(str(one["feedback"] or one["criterion"]) for one in shown)) or failure.message
+    return {"status": "needs_work", "feedback": feedback, "failed_criteria": shown}

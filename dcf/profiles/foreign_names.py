@@ -1,0 +1,37 @@
+"""Keeps the names of dcf's own tools and arguments out of what the clients of a profile are told of failures.
+
+A refusal of dcf names the tool that would help. A client of a profile does not have that tool. So a sentence of a hint
+that names a foreign tool or argument is left out, and in the message the tool that was called stands in its place.
+"""
+
+import re
+from collections.abc import Collection
+from typing import Final
+
+from dcf.profiles.profile import Failure, Profile
+from dcf.values.records import replace
+
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+")
+_NAME: Final = re.compile(r"\b(?:[a-z][a-z0-9]*(?:_[a-z0-9]+)+|rerun)\b")
+"""How names of tools and arguments look, which no other word does."""
+
+
+def in_own_words(failure: Failure, profile: Profile, tool: str, native: Collection[str]) -> Failure:
+    """Return a failure of a call of `tool` without names that the profile does not have; `native` are dcf's tools."""
+    if not failure.is_native:
+        return failure
+    own = own_names(profile)
+
+    def named_here(found: re.Match[str]) -> str:
+        return tool if found[0] in native and found[0] not in own else found[0]
+
+    kept = [one for one in _SENTENCE.split(failure.hint) if own.issuperset(_NAME.findall(one))]
+    hint = " ".join(kept) or profile.advice
+    return replace(failure, message=_NAME.sub(named_here, failure.message), hint=hint)
+
+
+def own_names(profile: Profile) -> frozenset[str]:
+    """Return the names of the tools of a profile and of their arguments."""
+    models = [tool.arguments for tool in profile.tools.values()]
+    arguments = {found.alias or name for model in models for name, found in model.model_fields.items()}
+    return frozenset({*profile.tools, *arguments})

@@ -1,0 +1,64 @@
+"""Reads executions of the profile `midex`: runs, with the times that their histories tell.
+
+A run is opened when an execution is started, and paused until it is made running. When that was, and when anything
+happened last, stands in the history alone.
+"""
+
+from collections.abc import AsyncIterator, Collection, Mapping
+from typing import Any, Final
+
+from dcf.profiles.growing_runs import READ
+from dcf.profiles.midex.words import execution, execution_state, listed_state
+from dcf.profiles.profile import Native
+from dcf.values.json_text import Json
+
+TAG: Final = "midex"
+_EVENTS: Final = "read_run_events"
+
+
+async def meta_of(native: Native, run: str) -> Mapping[str, Json]:
+    """Return what is known of a run; raise NotDone if there is none."""
+    found = await native.call(READ, workflow_id=run, limit=1)
+    meta: Mapping[str, Json] = found["meta"]
+    return meta
+
+
+async def execution_of(native: Native, meta: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the execution that a run is."""
+    run, started_at, updated_at = str(meta["workflow_id"]), None, meta.get("finished_at")
+    if execution_state(meta) != "pending":
+        begun = await native.call(_EVENTS, workflow_id=run, types_json=["RunResumed"], limit=1)
+        started_at = begun["events"][0]["at"] if begun["events"] else None
+    if updated_at is None:
+        last = await native.call(_EVENTS, workflow_id=run, newest_first=True, limit=1)
+        updated_at = last["events"][0]["at"] if last["events"] else meta.get("created_at")
+    return execution(meta, started_at, updated_at)
+
+
+async def executions(
+    native: Native, states: Collection[str] = (), skipped: int = 0, **wanted: Any
+) -> AsyncIterator[dict[str, Json]]:
+    """Yield the executions that list_runs finds, newest first, in one of these states if any are named.
+
+    A run is read only if its row in the list does not tell already that it is not wanted.
+    """
+    cursor: Json = None
+    while True:
+        page = await native.call("list_runs", tag=TAG, limit=50, cursor=cursor, **wanted)
+        for one in page["runs"]:
+            state = listed_state(one)
+            if states and state is not None and state not in states:
+                continue
+            if skipped and (state is not None or not states):
+                skipped -= 1
+                continue
+            meta = await meta_of(native, one["workflow_id"])
+            if states and execution_state(meta) not in states:
+                continue
+            if skipped:
+                skipped -= 1
+                continue
+            yield await execution_of(native, meta)
+        cursor = page.get("next_cursor")
+        if cursor is None:
+            return

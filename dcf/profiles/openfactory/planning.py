@@ -1,0 +1,149 @@
+"""What planners add to a project through the profile `openfactory`: work orders, their phases, and features.
+
+The orders of a planner in a project are units of one run, which stays open; its id follows from both, so that no list
+of such runs is kept. A repetition of a call finds what the first one made.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from dcf.asl.syntax.briefs import MAX_INSTRUCTIONS
+from dcf.profiles.ids import digest_of, place_of, slug_of
+from dcf.profiles.openfactory.calls import CreateFeatureCall, CreateWorkOrderCall
+from dcf.profiles.profile import Native, NotDone, refuse
+from dcf.values.json_text import Json, dump
+
+_NAME: Final = "work-orders"
+_MOST_RUNS: Final = 100
+_MOST_CRITERIA: Final = 20
+_LONGEST_CRITERION: Final = 500
+_BULLETS: Final = ("- ", "* ", "+ ")
+_TRIES: Final = 5
+
+Unit = dict[str, Json]
+
+
+async def create_order(native: Native, args: CreateWorkOrderCall) -> tuple[str, str]:
+    """Add the unit of a work order, and the group of its phase; return its run and its name."""
+    run = await _open_run(native)
+    blockers = [_blocker(one, run) for one in args.blocked_by or ()]
+    name = f"{slug_of(args.title)}-{digest_of(dump(args.model_dump(by_alias=True, exclude_none=True)))}"
+    group = None if args.phase is None else f"phase-{slug_of(args.phase)}-{digest_of(args.phase)}"
+    units: list[Unit] = [] if group is None else [{"name": group, "kind": "group", "title": args.phase}]
+    unit: Unit = {
+        "name": name,
+        "title": args.title,
+        "group": group,
+        "depends_on": blockers or None,
+        "agents": args.assignee_ids or None,
+        "instructions": _instructions(args),
+        "input": _given(args),
+        "gates": [_review(args)] if args.reviewer_ids else None,
+    }
+    units.append({key: value for key, value in unit.items() if value is not None})
+    await native.call("add_units", workflow_id=run, units=list[Json](units), reason="create_work_order")
+    return run, name
+
+
+async def create_feature(native: Native, args: CreateFeatureCall) -> Json:
+    """Put a feature into the list of the project, where it may be already."""
+    if native.project is None:
+        raise refuse(
+            "unknown_project", "This key is bound to no project.", "Make one: `dcf keys add --project NAME ...`."
+        )
+    feature = args.model_dump(by_alias=True, exclude_none=True)
+    for _ in range(_TRIES):
+        known = await _known(native)
+        kept = [one for one in known.get("features") or () if _name_of(one) != args.name]
+        try:
+            await native.call(
+                "put_project",
+                project=native.project,
+                features_json=[*kept, feature],
+                revision=known.get("revision"),
+                reason="create_feature",
+            )
+        except NotDone as refused:
+            if refused.failure.code != "conflict":
+                raise
+        else:
+            return {"name": args.name, "features": [_name_of(one) for one in kept] + [args.name]}
+    raise refuse("conflict", "Others keep changing the project.", "Call again; nothing was changed.")
+
+
+async def _known(native: Native) -> Mapping[str, Json]:
+    """Return the project; nothing where nobody has put it yet."""
+    try:
+        found: Mapping[str, Json] = (await native.call("get_project", project=native.project))["project"]
+    except NotDone as refused:
+        if refused.failure.code != "unknown_project":
+            raise
+        return {}
+    return found
+
+
+def _name_of(feature: Json) -> str:
+    return str(feature.get("name")) if isinstance(feature, Mapping) else str(feature)
+
+
+async def _open_run(native: Native) -> str:
+    """Open the run of the caller's orders in its project, or find it; the next one where it has ended."""
+    whose = digest_of(native.agent(), native.project or "")
+    for number in range(_MOST_RUNS):
+        run = f"{_NAME}-{whose}" + (f"-{number + 1}" if number else "")
+        opened = await native.call(
+            "open_run",
+            name=_NAME,
+            workflow_id=run,
+            title="Work orders",
+            project=native.project,
+            planner_agent_id=native.agent(),
+            tags_json=["openfactory"],
+        )
+        if opened.get("run_status") == "running":
+            return run
+    raise refuse("run_closed", "All runs of your work orders have ended.", "Have the operator delete old ones.")
+
+
+def _blocker(order: str, run: str) -> str:
+    of, name = place_of(order, "blockedBy")
+    if of != run:
+        raise refuse(
+            "unknown_state",
+            "An order can only be blocked by orders that the same planner created.",
+            "Leave it out, or have that order's planner create this one; nothing was changed.",
+            "blockedBy",
+        )
+    return name
+
+
+def _given(args: CreateWorkOrderCall) -> Json:
+    fields = {
+        "description",
+        "acceptance_criteria",
+        "out_of_scope",
+        "implementation_plan",
+        "feature",
+        "deliverable_type",
+    }
+    return args.model_dump(by_alias=True, exclude_none=True, include=fields)
+
+
+def _instructions(args: CreateWorkOrderCall) -> str | None:
+    """Return what an agent without the profile is told: the same texts, one below the other."""
+    parts = {
+        "": args.description,
+        "## Acceptance criteria\n": args.acceptance_criteria,
+        "## Out of scope\n": args.out_of_scope,
+        "## Implementation plan\n": args.implementation_plan,
+    }
+    told = "\n\n".join(f"{head}{text}" for head, text in parts.items() if text)
+    return told[:MAX_INSTRUCTIONS] or None
+
+
+def _review(args: CreateWorkOrderCall) -> Json:
+    lines = [line.strip() for line in (args.acceptance_criteria or "").splitlines()]
+    found = [line[2:].removeprefix("[ ]").strip() for line in lines if line.startswith(_BULLETS)]
+    criteria = [one[:_LONGEST_CRITERION] for one in dict.fromkeys(found) if one][:_MOST_CRITERIA]
+    gate: dict[str, Json] = {"name": "review", "kind": "person", "people": list(args.reviewer_ids or ())}
+    return gate | ({"criteria": list[Json](criteria)} if criteria else {})

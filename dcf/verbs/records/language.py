@@ -1,0 +1,14 @@
+"""What the verb that shows how a workflow is written answers."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedLanguage:
+    """The page, as Markdown. `agents` are the ids of others who called lately, the latest first.
+
+    A key that is bound to a project is told those of the newest runs of its project.
+    """
+
+    agents: tuple[str, ...]
+    language: str

@@ -1,0 +1,49 @@
+"""Knows every generated page of docs/reference, and the index of them."""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from dcf.tools.mcp.reference import markdown_of
+from dcf.tools.mcp.selection import documented_tools
+from deploy.reference import commands, exits, limits, scopes, settings
+from deploy.reference.markdown import page, table
+
+
+class Page(NamedTuple):
+    """A generated page: the line that the index has about it, and what renders it."""
+
+    about: str
+    render: Callable[[], str]
+
+
+def _render_tools() -> str:
+    return markdown_of(documented_tools())
+
+
+PAGES: Final = {
+    "cli.md": Page("every command of `dcf`, with its arguments and options", commands.render),
+    "exit-codes.md": Page("what the exit codes of commands mean, and the errors behind them", exits.render),
+    "settings.md": Page("every environment variable: its values, default and meaning", settings.render),
+    "limits.md": Page("how large and how many everything may be, and what happens beyond", limits.render),
+    "scopes.md": Page("permissions of API keys, the tools that each opens, and quotas", scopes.render),
+    "tools.md": Page("every MCP tool, with its scope, parameters, smallest call and answer", _render_tools),
+}
+"""By the name of the file, in the order of the index."""
+
+_WRITTEN: Final = {
+    "[flows](../flows.md)": "workflows as Python files",
+    "[language](../language.md)": "the Amazon States Language as dcf runs it (`dcf workflows language` prints it)",
+    "[Python API](../python.md)": "the client: every name and method",
+    "[Task fields](../tasks.md)": "what a Task of a document can say to its worker",
+}
+"""Pages of the reference that are not generated here."""
+
+
+def render_pages() -> dict[str, str]:
+    """Return the text of every page by the name of its file."""
+    return {**{name: made.render() for name, made in PAGES.items()}, "README.md": _render_index()}
+
+
+def _render_index() -> str:
+    generated = [(f"[{name.removesuffix('.md')}]({name})", made.about) for name, made in PAGES.items()]
+    return page("Reference", table(("page", "has"), [*generated, *_WRITTEN.items()]))

@@ -1,0 +1,59 @@
+"""The package of the client: every name that programs import of it, loaded when it is first asked for."""
+
+import sys
+from collections.abc import Mapping
+from typing import Final
+
+from dcf.verbs.description.verb import Verb
+from interfaces.client_methods import names_of_records
+
+_WRITTEN_BY_HAND: Final[Mapping[str, tuple[str, ...]]] = {
+    "dcf.client.arguments": ("Agents", "Askees", "Moment", "Span", "Workflow"),
+    "dcf.client.claims": ("AsyncClaim", "Claim"),
+    "dcf.client.clients": ("AsyncClient", "Client"),
+    "dcf.client.connecting": ("connect", "connect_async"),
+    "dcf.client.records": ("ParentState", "RunDetails", "StateDetails", "WaitingSignal"),
+    "dcf.client.serving": ("Serving",),
+}
+"""What the package offers besides the records of answers, by module."""
+
+_HEAD: Final = '''\
+"""The Python client: every verb of dcf as a method with typed answers, over a server or directly on Redis.
+
+`dcf.connect` and `dcf.connect_async` open one; docs/python.md has all of it on one page. Derived from the descriptions
+of the verbs by `make verbs`; do not edit. Each name is imported on first use: no program needs all records.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+'''
+
+_TAIL: Final = '''_PLACES: Final = {name: place for place, names in _NAMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for."""
+    if name not in _PLACES:
+        raise AttributeError(f"module 'dcf.client' has no attribute '{name}'")
+    place = import_module(_PLACES[name])  # nosemgrep: nothing-of-a-caller-is-executed - only the modules named above
+    return getattr(place, name)
+
+
+def __dir__() -> list[str]:
+    """Name what can be asked for, for editors and shells."""
+    return sorted({*globals(), *_PLACES})
+'''
+
+
+def package_source(verbs: list[Verb]) -> str:
+    """Return the module `dcf.client`; `verbs` are those whose records it offers."""
+    homes = sorted({verb.record.__module__ for verb in verbs})
+    offered = {**_WRITTEN_BY_HAND, **{home: tuple(sorted(names_of_records(sys.modules[home]))) for home in homes}}
+    places = sorted((name, home) for home, names in offered.items() for name in names)
+    assert len(dict(places)) == len(places), "two modules define a name"
+    imports = "".join(f"    from {home} import {', '.join(names)}\n" for home, names in offered.items())
+    listed = "".join(f"    {name!r},\n" for name, _ in places)
+    by_home = "".join(f"    {home!r}: {names!r},\n" for home, names in offered.items())
+    return f"{_HEAD}{imports}\n__all__ = [\n{listed}]\n\n_NAMES: Final = {{\n{by_home}}}\n{_TAIL}"

@@ -1,0 +1,50 @@
+"""The table of verbs: what commands, lists and next steps must know of a verb without importing it."""
+
+from inspect import cleandoc, getdoc
+
+from dcf.cli.commands.derived import ON_PAGES, function_of
+from dcf.cli.wording import in_commands
+from dcf.verbs.description.verb import VERBS, Command, Verb, paged, worded
+from dcf.verbs.registry import TOOLS, ToolSpec
+
+_HEAD = '''"""Every verb in a row. Derived from their descriptions by `make verbs`; do not edit."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from dcf.verbs.description.row import CommandRow, Row
+
+TABLE: Final[Mapping[str, Row]] = {
+'''
+
+
+def table_source() -> str:
+    """Return the module with the table."""
+    specs = sorted(TOOLS.values(), key=lambda spec: place_of(spec.run.__module__))
+    return _HEAD + "".join(f"    {spec.name!r}: {_row(spec)},\n" for spec in specs) + "}\n"
+
+
+def place_of(module: str) -> tuple[str, bool, str]:
+    """Return a key that sorts modules of verbs, so that the order in which they were imported does not count."""
+    return module.rpartition(".")[0], module.endswith("_verbs"), module
+
+
+def _row(spec: ToolSpec) -> str:
+    required = tuple(name for name, field in spec.arguments.model_fields.items() if field.is_required())
+    lists = tuple(sorted(spec.profiles))
+    values = map(repr, (spec.run.__module__, spec.toolset, str(spec.scope), lists, required))
+    verb = VERBS.get(spec.name)
+    commands = [] if verb is None else [_command(verb, command) for command in verb.commands]
+    first, also = commands[0] if commands else "None", "".join(f"{row}, " for row in commands[1:])
+    more = f", ({also})" if also else ""
+    programs = ", for_programs=True" if spec.for_programs else ""
+    return f"Row({', '.join(values)}, {first}{more}{programs})"
+
+
+def _command(verb: Verb, command: Command) -> str:
+    function = function_of(command)
+    own = (function and getdoc(function)) or cleandoc(command.summary or "")
+    summary = " ".join(own.partition("\n\n")[0].split()) if own else paged(verb.summary, ON_PAGES)
+    documented = f", {command.function!r}" if function and getdoc(function) and not command.example else ""
+    worded_summary = in_commands(worded(summary, lambda word: word if word not in VERBS else f"`{word}`"))
+    return f"CommandRow({command.name!r}, {worded_summary!r}{documented})"

@@ -1,0 +1,228 @@
+"""A verb answers with the same record in every interface: the tool, the command with --json, and the client's method.
+
+Each interface does the same to things of its own, made alike. What differs from thing to thing, such as ids and times,
+is put aside before the records are compared. Names, units, statuses and all other values must be the same.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+import dcf
+from dcf.application.application import Application
+from dcf.cli.places.here import ToolsHere
+from dcf.client import Client
+from dcf.client.reading import read
+from dcf.core.access.model import Scope
+from dcf.errors import DcfError
+from dcf.features.artifacts.records import KeptArtifact
+from dcf.features.work.records import ListedWork
+from dcf.tools.calling.client import ToolClient
+from dcf.verbs.derived_tools import as_json
+from dcf.verbs.description.table import TABLE
+from dcf.verbs.description.verb import Verb
+from tests.cli.conftest import Dcf
+from tests.cli.places.conftest import KeyWith
+from tests.support.scenario.calls import CALLS, UNCALLED
+from tests.support.scenario.interfaces import answer_of_client, record_of_tool, verbs, words_of
+from tests.support.scenario.things import Things
+from tests.support.tables import rows
+
+VERBS: Final = verbs()
+
+COMMANDS: Final = {
+    command.name: (verb, command)
+    for verb in VERBS.values()
+    for command in verb.commands
+    if command.function is None or command is verb.command
+}
+"""The commands, but for further ones that are a function of their own."""
+
+RETURNED: Final[Mapping[str, tuple[Any, str]]] = {
+    "put_artifact": (KeptArtifact, "artifact"),
+    "describe_workflow_language": (str, "language"),
+    "find_work": (ListedWork, "items"),
+}
+"""The members of answers that methods of the client return, and their types."""
+
+RETURNED_OTHERWISE: Final = {
+    "get_artifact": "In Python its content is bytes.",
+    "notify_if_ready": "Its method is that of notify_next_worker_agent too, and returns that record.",
+    "read_run_events": "In Python `data` has the fields that depend on the type of an event.",
+}
+
+PRINTED: Final[Mapping[str, Callable[[Mapping[str, Any]], Any]]] = {
+    "list_runs": lambda record: record["runs"],
+    "put_artifact": lambda record: {**record["artifact"], "existed": record["existed"]},
+    "read_journal": lambda record: record["entries"],
+    "read_run_events": lambda record: record["events"],
+}
+"""What of a record a command prints that is a function of its own."""
+
+PRINTED_OTHERWISE: Final = {
+    "get_artifact": "Its content is Base64 always, so that JSON can have any file.",
+    "notify_next_worker_agent": "Its command is that of notify_if_ready too, and prints a row for each agent.",
+}
+
+LINES: Final = ("read_journal", "read_run_events")
+"""Verbs whose commands print an item to a line."""
+
+DRAWN: Final = re.compile(
+    r"(?<=sample-|manual-)[a-z0-9]{10}|(?<=release-mark-)[a-z0-9]{10}|(?<=whsec_)[\w+/=]+|\d{13}-\d+"
+    r"|(?<=[-_:j])[0-9a-f]{8,}|\b[0-9a-f]{64}\b"
+)
+"""Ids and keys that are drawn, places in a history, and hashes of what has an id in it."""
+
+MEASURED: Final = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|\+00:00)|[0-9.]+ [KMG]iB")
+"""Times, and how much memory the server uses."""
+
+
+def _names_a_run(verb: Verb) -> bool:
+    return any(item.name == "workflow_id" and item.is_required for item in verb.parameters)
+
+
+@pytest.fixture
+def key(key_with: KeyWith) -> str:
+    """A key that may do everything."""
+    return key_with(*Scope)
+
+
+@pytest.fixture
+def tools(url: str, key: str) -> Iterator[ToolClient]:
+    client = ToolClient(url, 0.0, api_key=key)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def client(url: str, key: str) -> Iterator[Client]:
+    with dcf.connect(url, api_key=key) as connected:
+        yield connected
+
+
+@pytest.fixture
+def things(site: Application, tmp_path: Path) -> Callable[[], Things]:
+    """Make things for one interface."""
+    return lambda: Things(ToolsHere(site).call, tmp_path)
+
+
+def test_every_verb_is_called_but_a_few() -> None:
+    assert CALLS.keys() | UNCALLED.keys() == TABLE.keys()
+    assert not CALLS.keys() & UNCALLED.keys()
+    assert len(UNCALLED) <= 4
+    assert len(RETURNED_OTHERWISE) + len(PRINTED_OTHERWISE) <= 5
+
+
+@rows("name", [name for name in VERBS if name not in RETURNED_OTHERWISE])
+def test_the_client_returns_the_record_of_the_tool(
+    tools: ToolClient, client: Client, things: Callable[[], Things], name: str
+) -> None:
+    verb = VERBS[name]
+    kind, member = RETURNED.get(name) or ((verb.record, None) if verb.pages is None else (verb.item, verb.pages))
+    at, other = things(), things()
+    record = steady(record_of_tool(tools.call, verb, at), at)
+    answer = record if member is None else record[member]
+    returned = steady(as_json(answer_of_client(client, verb, other)), other)
+    found = [*lost(answer, returned), *differences(returned, in_python(kind, answer))]
+    assert not found, "\n".join(found)
+
+
+@rows("name", [name for name, (verb, _) in COMMANDS.items() if verb.name not in PRINTED_OTHERWISE])
+def test_the_command_prints_the_record_of_the_tool(
+    dcf_away: Dcf, url: str, key: str, tools: ToolClient, things: Callable[[], Things], name: str
+) -> None:
+    verb, command = COMMANDS[name]
+    at, other = things(), things()
+    record = steady(record_of_tool(tools.call, verb, at, command), at)
+    site = {"DCF_SERVER_URL": url, "DCF_API_KEY": key, "REDIS_URL": ""}
+    done = dcf_away(*name.split(), "--json", *words_of(verb, command, other), **site)
+    assert done.exit_code == 0, done.output
+    printed = list(map(json.loads, done.stdout.splitlines())) if verb.name in LINES else json.loads(done.stdout)
+    part = PRINTED.get(verb.name, lambda record: dict.fromkeys(verb.record.__dataclass_fields__) | record)
+    found = list(differences(steady(printed, other), part(record)))
+    assert not found, "\n".join(found)
+
+
+@rows("name", [name for name, verb in VERBS.items() if _names_a_run(verb)])
+def test_a_refusal_has_the_same_code_in_every_interface(
+    dcf_away: Dcf, url: str, key: str, tools: ToolClient, client: Client, things: Callable[[], Things], name: str
+) -> None:
+    verb, at = VERBS[name], things()
+    forget(at, str(CALLS[name](at)["workflow_id"]))
+    code = code_of(lambda: tools.call(name, **CALLS[name](at))["code"])
+    assert code == ("ok" if name == "delete_run" else "unknown_run"), "what is gone need not be deleted"
+    assert code_of(lambda: answer_of_client(client, verb, at)) == code
+    site = {"DCF_SERVER_URL": url, "DCF_API_KEY": key, "REDIS_URL": ""}
+    for command in verb.commands:
+        done = dcf_away(*command.name.split(), *words_of(verb, command, at), **site)
+        told = re.match(r"dcf: (\w+):", done.stderr)
+        assert ("ok" if told is None else told[1], command.name) == (code, command.name)
+
+
+def forget(at: Things, run: str) -> None:
+    """Have things name a run that is not there in place of this one."""
+    vars(at).update({name: "no-such-run" for name, made in vars(at).items() if made == run})
+
+
+def code_of(call: Callable[[], Any]) -> str:
+    """Return the code with which a call is refused, or of its answer."""
+    try:
+        answer = call()
+    except DcfError as refused:
+        return refused.code
+    return answer if isinstance(answer, str) else "ok"
+
+
+def in_python(kind: Any, answer: Any) -> Any:
+    """Return an answer with what the records of the client have where the answer has nothing."""
+    if kind is str:
+        return answer
+    return [in_python(kind, item) for item in answer] if isinstance(answer, list) else as_json(read(kind, answer))
+
+
+def lost(answer: Any, returned: Any, at: str = "") -> Iterator[str]:
+    """Yield the members of an answer, but for empty ones, that what is returned does not have."""
+    if isinstance(answer, dict) and isinstance(returned, dict):
+        for name, member in answer.items():
+            if name in returned:
+                yield from lost(member, returned[name], f"{at}/{name}")
+            elif member not in (None, {}, []):
+                yield f"{at}/{name} is not returned"
+    elif isinstance(answer, list) and isinstance(returned, list):
+        for number, (item, other) in enumerate(zip(answer, returned, strict=False)):
+            yield from lost(item, other, f"{at}/{number}")
+
+
+def differences(ours: Any, theirs: Any, at: str = "") -> Iterator[str]:
+    """Yield where two JSON values differ, and how."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        for name in sorted(ours.keys() | theirs.keys()):
+            yield from differences(ours.get(name, "nothing"), theirs.get(name, "nothing"), f"{at}/{name}")
+    elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        for number, (item, other) in enumerate(zip(ours, theirs, strict=True)):
+            yield from differences(item, other, f"{at}/{number}")
+    elif ours != theirs:
+        yield f"{at}: {ours!r}, and in the answer of the tool {theirs!r}"
+
+
+def steady(value: Any, at: Things) -> Any:
+    """Return JSON without what differs from thing to thing."""
+    if isinstance(value, dict):
+        members = {steady(name, at): steady(member, at) for name, member in value.items()}
+        return members | ({"used": "MEASURED"} if "used" in members else {})
+    if isinstance(value, list):
+        return [steady(item, at) for item in value]
+    if isinstance(value, int) and value > 10**14:
+        return "MOMENT"
+    if isinstance(value, float):
+        return "SECONDS"
+    if not isinstance(value, str):
+        return value
+    for name, made in vars(at).items():
+        if isinstance(made, str):
+            value = value.replace(made, name)
+    return DRAWN.sub("DRAWN", MEASURED.sub("MEASURED", value))

@@ -1,0 +1,103 @@
+"""One inbox for everything that waits for people: tasks and questions, verdicts, issues that block runs."""
+
+import secrets
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from tests.support.command_line import call
+from tests.tools.access import ask, key_of
+from tests.tools.calls import Tools
+
+pytestmark = pytest.mark.anyio
+
+
+async def opened(tools: Tools, project: str, *gates: dict[str, Any]) -> str:
+    """A run with one unit, which 'ann' has handed in to its gates, if it has some."""
+    run = f"inbox-{secrets.token_hex(4)}"
+    await tools.ok("open_run", name="inbox", workflow_id=run, project=project)
+    unit = {"name": "A", **({"gates": list(gates)} if gates else {})}
+    await tools.ok("add_units", workflow_id=run, units=[unit])
+    held = await tools.ok("acquire_state_lease", workflow_id=run, state="A", owner_agent_id="ann")
+    if gates:
+        written = {"lease_token": held["work"]["lease_token"], "new_status": "succeeded", "output_json": "{}"}
+        await tools.refused("review_running", "update_workflow_control_plane", workflow_id=run, state="A", **written)
+    return run
+
+
+def gate(kind: str, **more: Any) -> dict[str, Any]:
+    return {"name": "g", "kind": kind, **more}
+
+
+async def waiting(tools: Tools, project: str, **who: Any) -> set[tuple[str, str]]:
+    """What waits for somebody in a project: the run, and which gate or issue of it."""
+    rows = (await tools.ok("list_human_tasks", project=project, limit=50, **who))["tasks"]
+    kinds = [(row["workflow_id"], "issue" if row.get("issue") else str(row.get("gate"))) for row in rows]
+    assert len(set(kinds)) == len(kinds)
+    return set(kinds)
+
+
+async def test_verdicts_and_blocking_issues_wait_for_those_who_may_answer(operator: Tools) -> None:
+    project = f"p-{secrets.token_hex(4)}"
+    anybody = await opened(operator, project, gate("review"))
+    rita = await opened(operator, project, gate("review", reviewers=["rita"]))
+    person = await opened(operator, project, gate("person"))
+    alice = await opened(operator, project, gate("person", people=["alice"]))
+    await opened(operator, project, gate("command", command="make test"))
+    blocked = await opened(operator, project)
+    issue = {"agent_id": "ann", "kind": "issue", "text": "Which currency?", "blocks": True}
+    kept = await operator.ok("add_journal_entry", workflow_id=blocked, **issue)
+    everybody = {(anybody, "g"), (blocked, "issue")}
+    assert await waiting(operator, project) == everybody | {(person, "g"), (alice, "g")}
+    assert await waiting(operator, project, person="rita") == everybody | {(rita, "g"), (person, "g")}
+    assert await waiting(operator, project, person="alice") == everybody | {(alice, "g"), (person, "g")}
+    assert await waiting(operator, project, person="ann") == {(blocked, "issue")}, "it made what is judged"
+    (row,) = (await operator.ok("list_human_tasks", workflow_id=blocked))["tasks"]
+    assert (row["issue"], row["title"]) == (kept["entry"], "Which currency?")
+    (row,) = (await operator.ok("list_human_tasks", workflow_id=anybody))["tasks"]
+    assert (row["gate"], row["state"], len(row["content_sha256"])) == ("g", "A", 64)
+    told = {"issue": kept["entry"], "how": "Zloty.", "agent_id": "alice"}
+    await operator.ok("resolve_issue", workflow_id=blocked, **told)
+    assert await waiting(operator, project, person="ann") == set()
+
+
+async def test_pages_go_on_through_all_that_waits(operator: Tools) -> None:
+    project = f"p-{secrets.token_hex(4)}"
+    runs = [await opened(operator, project, gate("review")) for _ in range(3)]
+    runs += [await opened(operator, project, gate("person")) for _ in range(2)]
+    for _ in range(2):
+        blocked = await opened(operator, project)
+        await operator.ok("add_journal_entry", workflow_id=blocked, agent_id="ann", kind="issue", text="!", blocks=True)
+        runs.append(blocked)
+    found, cursor = list[str](), None
+    while True:
+        page = (await operator.ok("list_human_tasks", project=project, limit=2, cursor=cursor)).payload
+        assert len(page["tasks"]) <= 2
+        found += [row["workflow_id"] for row in page["tasks"]]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+    assert sorted(found) == sorted(runs)
+    await operator.refused("invalid_argument", "list_human_tasks", cursor="verdicts!nonsense")
+
+
+async def test_a_key_of_a_project_sees_what_waits_in_it(application: Application, operator: Tools) -> None:
+    mine, theirs = (f"p-{secrets.token_hex(4)}" for _ in range(2))
+    run = await opened(operator, mine, gate("review"))
+    await opened(operator, theirs, gate("review"))
+    bound = replace(key_of(Scope.READ, Scope.ANSWER, agent_id="rita"), project=mine)
+    rows = (await ask(application, bound, "list_human_tasks", person="rita"))["tasks"]
+    assert [row["workflow_id"] for row in rows] == [run]
+
+
+async def test_the_command_says_how_each_is_answered(application: Application, operator: Tools) -> None:
+    project = f"p-{secrets.token_hex(4)}"
+    run = await opened(operator, project, gate("review"))
+    await operator.ok("add_journal_entry", workflow_id=run, agent_id="ann", kind="issue", text="Why?", blocks=True)
+    shown = call("inbox", run, REDIS_URL=application.redis_url)
+    assert "Judge the output of 'A'" in " ".join(shown.stdout.split())
+    assert shown.stdout.count("a person") == 2
+    assert f"dcf journal resolve {run}" in shown.stderr

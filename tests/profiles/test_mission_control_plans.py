@@ -1,0 +1,183 @@
+"""mission-control with the files of a workflow: its phases, order, checkpoint and completion are kept to."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from dcf.application.application import Application
+from dcf.core.access.model import Scope
+from tests.profiles.clients import ProfileClient
+from tests.profiles.conftest import Connect
+from tests.profiles.mission_plan import FILES, WORKFLOW_MD
+from tests.tools.access import ask, key_of
+
+pytestmark = pytest.mark.anyio
+
+EVERYBODY = (Scope.READ, Scope.WORK, Scope.PLAN)
+
+
+def _key(site: Application, agent_id: str | None = None) -> str:
+    made = site.keys.create(EVERYBODY, agent_id=agent_id, label=None, life_s=None, profile="mission-control")
+    return made.text
+
+
+@pytest.fixture
+async def orchestrator(site: Application, connect: Connect) -> AsyncIterator[ProfileClient]:
+    async with connect(_key(site, "orchestrator")) as found:
+        yield found
+
+
+async def planned(client: ProfileClient, **more: Any) -> str:
+    return str((await client.ok("start_workflow", name="shop", workflow_files=FILES, **more))["workflow_id"])
+
+
+async def phase_of(client: ProfileClient, workflow: str, number: int, **more: Any) -> str:
+    begun = await client.ok("start_phase", workflow_id=workflow, number=number, name=f"Phase {number}", **more)
+    return str(begun["phase_id"])
+
+
+async def task_of(client: ProfileClient, phase: str, agent: str, **more: Any) -> dict[str, Any]:
+    told = {"caller_type": "subagent", "agent_name": agent, "name": f"Task of {agent}", "goal": "Do it."}
+    run = phase.partition(":")[0]
+    found: dict[str, Any] = await client.ok("start_task", workflow_id=run, phase_id=phase, **told, **more)
+    return found
+
+
+async def done(client: ProfileClient, task: dict[str, Any], status: str = "success") -> None:
+    await client.ok("complete_task", task_id=task["task_id"], status=status, outcome={"summary": "It is."})
+
+
+async def first_phase_done(client: ProfileClient, workflow: str) -> None:
+    phase = await phase_of(client, workflow, 1)
+    for agent in ("analyzer", "auditor"):
+        await done(client, await task_of(client, phase, agent))
+    await client.ok("complete_phase", phase_id=phase, status="completed")
+
+
+async def decided(site: Application, workflow: str, verdict: str, comment: str | None = None) -> str:
+    """Answer the checkpoint as a person, with what the inbox shows."""
+    person = key_of(Scope.READ, Scope.ANSWER, agent_id="alice", name="key:fedcba987654")
+    (task,) = (await ask(site, person, "list_human_tasks", workflow_id=workflow))["tasks"]
+    names = {name: task[name] for name in ("workflow_id", "state", "gate", "content_sha256")}
+    answer = await ask(site, person, "decide_gate", verdict=verdict, agent_id="alice", comment=comment, **names)
+    return answer.code
+
+
+async def test_the_plan_says_what_the_workflow_is_about(orchestrator: ProfileClient) -> None:
+    begun = await orchestrator.ok("start_workflow", name="shop", workflow_files=FILES, scope="Only the cart.")
+    assert (begun["objective"], begun["total_phases"]) == ("Sell in zloty.", 2)
+    assert [one["number"] for one in begun["phases"]] == [1, 2]
+    workflow = begun["workflow_id"]
+    read = await orchestrator.ok("get_context", workflow_id=workflow, include=["phase_summary", "blockers"])
+    assert [(one["phase_name"], one["status"]) for one in read["phase_summary"]] == [
+        ("Analysis", "PENDING"),
+        ("Change", "PENDING"),
+    ]
+    assert (read["total_phases"], read["has_blockers"]) == (2, False)
+    one = {"workflow_id": workflow, "include": ["tasks"], "filter": {"phase": 2}}
+    assert (await orchestrator.ok("get_context", **one))["tasks"] == []
+
+
+async def test_a_wrong_plan_starts_nothing_and_everything_wrong_is_told(orchestrator: ProfileClient) -> None:
+    wrong = WORKFLOW_MD.replace("requires: 1", "requires: 7").replace("type: analyzer", "type: stranger")
+    refused = await orchestrator.failed("start_workflow", name="shop", workflow_files={**FILES, "workflow": wrong})
+    assert (refused.json["code"], refused.json["reason"]) == ("VALIDATION_ERROR", "invalid_workflow")
+    assert "workflow.md:24" in refused.json["message"]
+    assert "'stranger'" in refused.json["message"]
+
+
+async def test_a_phase_begins_after_those_that_it_requires(orchestrator: ProfileClient) -> None:
+    workflow = await planned(orchestrator)
+    early = await orchestrator.failed("start_phase", workflow_id=workflow, number=2, name="Change")
+    assert early.json["code"] == "PHASE_REQUIRED"
+    await phase_of(orchestrator, workflow, 1)
+    early = await orchestrator.failed("start_phase", workflow_id=workflow, number=2, name="Change")
+    assert "IN_PROGRESS" in early.json["message"]
+    unknown = await orchestrator.failed("start_phase", workflow_id=workflow, number=3, name="More")
+    assert unknown.json["code"] == "NOT_FOUND"
+
+
+async def test_a_phase_is_complete_when_every_agent_of_it_succeeded(orchestrator: ProfileClient) -> None:
+    workflow = await planned(orchestrator)
+    phase = await phase_of(orchestrator, workflow, 1)
+    await done(orchestrator, await task_of(orchestrator, phase, "analyzer"))
+    await done(orchestrator, await task_of(orchestrator, phase, "auditor"), "failed")
+    refused = await orchestrator.failed("complete_phase", phase_id=phase, status="completed")
+    assert refused.json["code"] == "COMPLETION_NOT_MET"
+    assert "auditor" in refused.json["message"]
+    await done(orchestrator, await task_of(orchestrator, phase, "auditor-2"))
+    await orchestrator.ok("complete_phase", phase_id=phase, status="completed")
+
+
+async def test_a_checkpoint_waits_for_a_person(site: Application, orchestrator: ProfileClient) -> None:
+    workflow = await planned(orchestrator)
+    await first_phase_done(orchestrator, workflow)
+    wanted = {"workflow_id": workflow, "number": 2, "name": "Change"}
+    for _ in range(2):
+        waiting = await orchestrator.failed("start_phase", **wanted)
+        assert waiting.json["code"] == "CHECKPOINT_OPEN"
+        assert f"dcf inbox {workflow}" in waiting.json["hint"]
+    read = await orchestrator.ok("get_context", workflow_id=workflow, include=["blockers", "tasks"])
+    assert [one["type"] for one in read["blockers"]] == ["CHECKPOINT"]
+    assert (read["has_blockers"], read["tasks_count"]) == (True, 2)
+    early = await orchestrator.failed("complete_workflow", workflow_id=workflow, status="completed", summary="All.")
+    assert early.json["code"] == "PHASES_OPEN"
+    assert await decided(site, workflow, "fail", "Not before the audit.") == "ok"
+    refused = await orchestrator.failed("start_phase", **wanted)
+    assert refused.json["code"] == "CHECKPOINT_REJECTED"
+    assert "Not before the audit." in refused.json["message"]
+    again = await orchestrator.failed("start_phase", **wanted, description="The audit is done.")
+    assert again.json["code"] == "CHECKPOINT_OPEN"
+    assert await decided(site, workflow, "pass") == "ok"
+    begun = await orchestrator.ok("start_phase", **wanted)
+    assert begun["status"] == "IN_PROGRESS"
+    assert not (await orchestrator.ok("get_context", workflow_id=workflow, include=["blockers"]))["has_blockers"]
+    await orchestrator.ok("complete_phase", phase_id=begun["phase_id"], status="completed")
+    closed = await orchestrator.ok("complete_workflow", workflow_id=workflow, status="completed", summary="All.")
+    assert (closed["status"], closed["metrics"]["total_tasks"]) == ("COMPLETED", 2)
+
+
+async def test_the_orchestrator_does_not_agree_with_itself(site: Application, orchestrator: ProfileClient) -> None:
+    workflow = await planned(orchestrator)
+    await first_phase_done(orchestrator, workflow)
+    await orchestrator.failed("start_phase", workflow_id=workflow, number=2, name="Change")
+    itself = key_of(Scope.READ, Scope.WORK, Scope.PLAN, Scope.ANSWER, agent_id="orchestrator")
+    (gate,) = (await ask(site, itself, "list_gates", workflow_id=workflow))["gates"]
+    told = {"gate": gate["name"], "state": gate["state"], "content_sha256": gate["content_sha256"]}
+    own = await ask(site, itself, "decide_gate", workflow_id=workflow, verdict="pass", **told)
+    assert own.code == "author_may_not_review"
+
+
+async def test_agents_of_the_plan_and_members_share_the_run_with_keys_of_their_own(
+    site: Application, connect: Connect, orchestrator: ProfileClient
+) -> None:
+    workflow = await planned(orchestrator)
+    phase = await phase_of(orchestrator, workflow, 1)
+    async with connect(_key(site, "analyzer")) as analyzer, connect(_key(site, "helga")) as helga:
+        task = await task_of(analyzer, phase, "analyzer")
+        await analyzer.ok("log_milestone", task_id=task["task_id"], message="Half.")
+        await done(analyzer, task)
+        told = {"caller_type": "subagent", "agent_name": "helga", "name": "Help", "goal": "Help."}
+        refused = await helga.failed("start_task", workflow_id=workflow, phase_id=phase, **told)
+        assert refused.json["code"] == "FORBIDDEN"
+        again = await orchestrator.ok("start_phase", workflow_id=workflow, number=1, name="Phase 1", members=["helga"])
+        assert again["already_exists"]
+        await done(helga, await task_of(helga, phase, "helga"))
+
+
+async def test_scopes_of_the_plan_are_areas_and_overlap_is_told(orchestrator: ProfileClient) -> None:
+    workflow = await planned(orchestrator)
+    phase = await phase_of(orchestrator, workflow, 1)
+    first = await task_of(orchestrator, phase, "analyzer")
+    assert "warnings" not in first
+    second = await task_of(orchestrator, phase, "auditor", areas=["src/catalogue/*.py"])
+    assert "src/catalogue/**" in second["warnings"][0]
+    changed = {"added": ["src/catalogue/new.py"], "modified": ["README.md"], "deleted": []}
+    outcome = {"summary": "It is."}
+    ended = await orchestrator.ok(
+        "complete_task", task_id=first["task_id"], status="success", outcome=outcome, files_changed=changed
+    )
+    assert ended["verification"]["unexpected_files"] == ["README.md"]
+    unknown = await orchestrator.ok("complete_task", task_id=second["task_id"], status="success", outcome=outcome)
+    assert unknown["verification"]["scope_match"] is None

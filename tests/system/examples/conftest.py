@@ -1,0 +1,5 @@
+"""Real processes, as in `tests/system/processes`."""
+
+from tests.system.processes.conftest import site
+
+__all__ = ["site"]
