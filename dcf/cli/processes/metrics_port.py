@@ -30,16 +30,10 @@ class MetricsApart:
         if self.beside is None or self.listener is None:
             await main.serve([listener])
             return
-        stopped: SystemExit | KeyboardInterrupt | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.beside.serve, [self.listener])
-            try:
-                await main.serve([listener])
-            except (SystemExit, KeyboardInterrupt) as stop:  # uvicorn passes on the signal that it got
-                stopped = stop
+            await main.serve([listener])
             self.beside.should_exit = True
-        if stopped is not None:
-            raise stopped
 
 
 @contextmanager
@@ -57,13 +51,6 @@ def metrics_apart(
         host, port = listener.getsockname()[:2]
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
         sys.stderr.write(f"dcf: Metrics on {url}\n")
-        yield MetricsApart(told={"metrics": url}, beside=_Beside(alone, settings, log_config=None), listener=listener)
-
-
-class _Beside(HttpServer):
-    """A server that hears of no signal: another one does, and tells it to end."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Capture none."""
-        yield
+        yield MetricsApart(
+            told={"metrics": url}, beside=HttpServer(alone, settings, log_config=None), listener=listener
+        )

@@ -25,7 +25,7 @@ from dcf.features.health.routes import AllMetrics
 from dcf.settings.process import Settings
 from dcf.telemetry import tracing
 from dcf.telemetry.otlp_metrics import collector_of, sending
-from dcf.tools.http.server import HttpServer, nothing
+from dcf.tools.http.server import HttpServer, nothing, stopped_by_signals
 from dcf.tools.mcp.selection import select_tools
 from dcf.tools.mcp.server import NOTHING_ADDED, build_http_app, build_server
 from dcf.verbs.authentication import refuse_exposure
@@ -178,11 +178,12 @@ def serve_app(
     _say(f"{what} on {url}")
     plain = {"log_config": None} if settings.log_format == "json" else {}  # its lines then look as all others do
     with metrics_apart(app, settings, open_listener) as apart:
-        announce({"url": url, **apart.told})
         server = HttpServer(app, settings, stopping=stopping, log_level="warning", timeout_graceful_shutdown=3, **plain)
-        throttle_logs()
-        collect_when_loaded()
-        anyio.run(apart.serve, server, listener)
+        with stopped_by_signals(server):
+            announce({"url": url, **apart.told})
+            throttle_logs()
+            collect_when_loaded()
+            anyio.run(apart.serve, server, listener)
 
 
 def open_listener(settings: Settings) -> socket.socket:

@@ -1,13 +1,16 @@
 """The HTTP server: uvicorn with dcf's limits on connections and on the time that a request may take to arrive."""
 
+import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.server import HANDLED_SIGNALS
 
 from dcf.settings.process import Settings
 from dcf.store.connection.pools import MOST_CONNECTIONS
@@ -54,6 +57,11 @@ class HttpServer(uvicorn.Server):
             uvicorn.Config(app, http=protocol, ws="none", backlog=_AT_ONCE, timeout_keep_alive=_IDLE_S, **options)
         )
 
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture no signal: `stopped_by_signals` does, from before the server starts."""
+        yield
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to listen, with the queue that the kernel should keep."""
         await super().startup(sockets)
@@ -64,6 +72,29 @@ class HttpServer(uvicorn.Server):
         """Stop to listen, and wait for the answers that are being given."""
         self._stopping()
         await super().shutdown(sockets)
+
+
+@contextmanager
+def stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
+    """From now on a signal stops the server; after the block the first signal does what it did before.
+
+    uvicorn captures signals only when its event loop runs, and raises them again inside of it. A signal before that
+    would end the process in the middle of a start that has already announced its URL.
+    """
+    signals: list[int] = []
+
+    def stop(number: int, _: object) -> None:
+        signals.append(number)
+        server.handle_exit(number, None)
+
+    former = {number: signal.signal(number, stop) for number in HANDLED_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+    if signals:
+        signal.raise_signal(signals[0])
 
 
 def connection_limit(settings: Settings) -> ConnectionLimit:

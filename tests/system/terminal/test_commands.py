@@ -60,8 +60,28 @@ def test_serve_tells_its_address(environment: dict[str, str]) -> None:
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/mcp", json.loads(found.stdout.readline())["url"])
         found.terminate()
         _, said = found.communicate(timeout=120)
-    assert found.returncode == 143
     assert "Traceback" not in said
+    assert found.returncode == 143
+
+
+def test_a_signal_during_the_start_of_serve_does_not_interrupt_it(environment: dict[str, str]) -> None:
+    """The signal comes while the URL is announced: the server stops as one that has started."""
+    program = """
+import os, signal
+from dcf.cli.processes.serve import serve
+from dcf.cli.termination import end_when_told
+from dcf.settings.process import Settings
+def announce(addresses):
+    os.kill(os.getpid(), signal.SIGTERM)
+    print("announced")
+end_when_told()
+serve("http", Settings(mcp_port=0, auth="off"), None, announce)
+"""
+    process = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, timeout=120, check=False
+    )
+    assert (process.returncode, process.stdout) == (143, "announced\n"), process.stderr
+    assert "Traceback" not in process.stderr
 
 
 def test_worker_tells_what_it_serves(tmp_path: Path, environment: dict[str, str]) -> None:
