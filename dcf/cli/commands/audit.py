@@ -30,11 +30,6 @@ _STDOUT: Final = Path("-")
 _KEY_ID: Final = re.compile(r"[0-9a-f]{12}", re.ASCII)
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("store audit")(audit)
-
-
 def audit(
     limit: Annotated[int, typer.Option(help="How many, newest first.", min=1, max=_MOST)] = 50,
     as_json: JsonFlag = False,

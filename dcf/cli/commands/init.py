@@ -39,11 +39,6 @@ _ASL: Final = (
 """The files of a project: name, template, purpose."""
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command()(init)
-
-
 def init(
     name: Annotated[
         Path, typer.Argument(metavar="NAME", help="The directory to make; its name is that of the workflow.")

@@ -33,15 +33,6 @@ _LIFE: Final = "90d"
 _NEVER: Final = "never"
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the commands to an application."""
-    meanings = "\n\n".join(f"{scope.value}: {meaning}" for scope, meaning in MEANINGS.items())
-    app.command("keys add", help=f"{inspect.getdoc(add)}\n\n{meanings}")(add)
-    app.command("keys show")(show)
-    app.command("keys ls")(list_keys)
-    app.command("keys revoke")(revoke)
-
-
 def add(
     scope: Annotated[
         list[Scope] | None, typer.Option(help="What the key grants besides read; may be repeated.")
@@ -101,6 +92,11 @@ def add(
     say(f"key {made.record.key_id} may {', '.join(scopes)} as {who}, {life}; it is shown only now.")
     say(f"its quotas are {_own(quotas) or 'those of the servers'}")
     say("callers set DCF_API_KEY to it")
+
+
+add.__doc__ = "\n\n".join(
+    (inspect.getdoc(add) or "", *(f"{scope.value}: {meaning}" for scope, meaning in MEANINGS.items()))
+)
 
 
 def show(

@@ -33,13 +33,6 @@ _Source = Annotated[
 ]
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the commands to an application."""
-    app.command("skills generate")(generate)
-    app.command("skills validate")(validate)
-    app.command("skills ls")(list_skills)
-
-
 def generate(
     source: _Source = None,
     out: Annotated[

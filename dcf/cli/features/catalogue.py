@@ -23,11 +23,6 @@ _OF_ALL: Final = PASSING | {Forbidden.code, Unauthorized.code}
 Project = Annotated[str | None, typer.Option("--project", help="The project that it is for; else it is for everybody.")]
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("catalogue load")(load)
-
-
 def load(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="Has agents/, rules/, workflows/, .deepwork/jobs/.")],
     project: Project = None,

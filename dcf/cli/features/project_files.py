@@ -21,11 +21,6 @@ if TYPE_CHECKING:
     from dcf.features.projects.model import Project
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("projects index")(index)
-
-
 def index(
     project: Annotated[str, typer.Argument(metavar="PROJECT", help="The project whose files they are.")],
     path: Annotated[

@@ -31,11 +31,6 @@ _CHANGED: Final = ("run_live", "on_hold")
 """Why a run that was found is not deleted."""
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the commands to an application."""
-    app.command("runs prune")(prune)
-
-
 def show_deleted(answer: Mapping[str, Json], call: Mapping[str, Json]) -> None:
     """Say that a run is gone."""
     run = clean(call["workflow_id"])

@@ -37,11 +37,6 @@ _OPEN: Final = ("pending", "running")
 _STDOUT: Final = Path("-")
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("runs export")(export)
-
-
 def export(
     workflow_id: OptionalRun = None,
     to: Annotated[Path, typer.Option(help="Write to this file; - is standard output.")] = _STDOUT,

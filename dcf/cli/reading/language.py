@@ -44,13 +44,6 @@ _File = Annotated[
 ]
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the commands to an application."""
-    app.command("workflows language")(language)
-    for command in (validate, simulate):
-        app.command()(command)
-
-
 def language(
     python: Annotated[
         bool, typer.Option("--python", help="Show how a workflow is written in Python, as a flow; else as a document.")

@@ -40,11 +40,6 @@ _AROUND: Final = 6
 """Lines of the screen that are no rows: headings, column names, and the gap."""
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("runs top")(top)
-
-
 def top(
     every: Annotated[float, typer.Option(help="Seconds between two looks.", min=0.5, max=3600)] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Look once, also on a terminal.")] = False,
