@@ -165,10 +165,9 @@ class LocalServer:
         return as_result({**answer, "root": str(root.path)})
 
     async def _at_server(self, ctx: Context, name: str, params: dict[str, Any], server: ServerCalls) -> dict[str, Any]:
-        if is_one(self.upstream.profile, name):
-            return await self._deepwork(ctx, name, params, server)
-        if mission_control.is_one(self.upstream.profile, name):
-            return await self._mission_control(ctx, name, params, server)
+        profile = self.upstream.profile
+        if is_one(profile, name) or mission_control.is_one(profile, name):
+            return await self._with_disk(ctx, name, params, server)
         arguments, given, root = params["arguments"], None, None
         if name == COMPLETION:
             given, upload = arguments.pop("root", None), arguments.pop(UPLOAD, self.upload)
@@ -190,34 +189,23 @@ class LocalServer:
     def _helping(self) -> ServerCalls | None:
         return None if self.helper is None else ServerCalls(self.helper)
 
-    async def _deepwork(self, ctx: Context, name: str, params: dict[str, Any], server: ServerCalls) -> dict[str, Any]:
-        given = params["arguments"].pop("root", None)
+    async def _with_disk(self, ctx: Context, name: str, params: dict[str, Any], server: ServerCalls) -> dict[str, Any]:
+        """Make a call of a profile that needs the disk; without a directory most are passed on as they are."""
+        directory = params["arguments"].pop("root", None)
         try:
-            root = await self.working_root.of(ctx, given)
+            root = await self.working_root.of(ctx, directory)
         except InvalidArgument:
-            if given is not None or name == "finished_step":
+            if directory is not None or name == "finished_step":
                 raise
             root = None
-        work = DeepWorkCall(name, params["arguments"], root, server)
-        arguments, problems = await work.prepared()
+        call = (
+            DeepWorkCall(name, params["arguments"], root, server)
+            if is_one(self.upstream.profile, name)
+            else mission_control.MissionCall(name, params["arguments"], root)
+        )
+        arguments = await call.prepared()
         once = partial(server.passed_on, on_progress=_progress(ctx))
-        return await work.finished(await _answered(ctx, once, {**params, "arguments": arguments}), problems)
-
-    async def _mission_control(
-        self, ctx: Context, name: str, params: dict[str, Any], server: ServerCalls
-    ) -> dict[str, Any]:
-        once = partial(server.passed_on, on_progress=_progress(ctx))
-        given = params["arguments"].pop("root", None)
-        try:
-            root = await self.working_root.of(ctx, given)
-        except InvalidArgument:
-            if given is not None:
-                raise
-            return await _answered(ctx, once, params)
-        work = mission_control.MissionCall(name, params["arguments"], root)
-        result = await _answered(ctx, once, {**params, "arguments": await work.prepared()})
-        await work.finished(result)
-        return result
+        return await call.finished(await _answered(ctx, once, {**params, "arguments": arguments}))
 
     async def _listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> Any:
         """Serve a stream of changes; one that outlives a server tells of everything it listens to once, as changed."""

@@ -130,10 +130,12 @@ def _texts(files: Iterable[tuple[str, str, str]], name: str, module: str) -> dic
     from dcf.workflows.language import describe_flows
 
     words = {"name": name, "module": module, "page": describe_flows()}
-    return {
-        file.format(module=module): (Template((_SCAFFOLD / source).read_text("utf-8")).substitute(words), purpose)
-        for file, source, purpose in files
-    }
+    return {file.format(module=module): (filled(template, words), purpose) for file, template, purpose in files}
+
+
+def filled(template: str, words: Mapping[str, str]) -> str:
+    """Return the text of a file of the scaffold, with words in it."""
+    return Template((_SCAFFOLD / template).read_text("utf-8")).substitute(words)
 
 
 def _write(directory: Path, texts: Mapping[str, str]) -> None:

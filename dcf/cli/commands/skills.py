@@ -129,16 +129,10 @@ def _listed_here() -> list[dict[str, Json]]:
 
 def _listed_there() -> Iterator[dict[str, Json]]:
     from dcf.cli.places.place import place
-    from dcf.cli.reading.answers import ask
+    from dcf.cli.reading.answers import pages
 
-    cursor = None
     with place() as used:
-        while True:
-            page = ask(used, "get_skillset", include_previews=False, cursor=cursor)
-            yield from page["available_skills"]
-            cursor = page["next_cursor"]
-            if cursor is None:
-                return
+        yield from pages(used, "get_skillset", "available_skills", include_previews=False)
 
 
 def _places(settings: "Settings", out: Path | None) -> "Settings":

@@ -16,6 +16,7 @@ from dcf.cli.commands.derived import verb_calls
 from dcf.cli.commands.formats import print_json
 from dcf.cli.reading.views import console
 from dcf.cli.text import clean
+from dcf.cli.wording import in_commands
 from dcf.values.digest import sha256_of
 from dcf.values.json_text import Json, dump
 
@@ -82,7 +83,7 @@ def get(
 
     data, kept = _content(run, artifact)
     if sha256_of(data) != kept["sha256"]:
-        accepted(damaged(artifact), run)
+        accepted(damaged(artifact), workflow_id=run)
     if to != "-":
         _write_file(Path(to), data)
     if as_json:
@@ -105,8 +106,8 @@ def show_artifacts(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
     console().print(table)
     for upload in answer["uploads"]:
         typer.echo(f"{clean(upload['artifact_id'])}: {upload['parts']} of {upload['of']} parts are there")
-    run, cursor = clean(answer["workflow_id"]), answer["next_cursor"]
-    more = "" if cursor is None else f" Go on: dcf artifacts ls {run} --cursor {cursor}"
+    cursor = answer["next_cursor"]
+    more = "" if cursor is None else in_commands(f" Go on: `list_artifacts(cursor={cursor})`", known=answer)
     typer.echo(f"{answer['total']} artifacts, {answer['total_bytes']} bytes.{more}")
 
 

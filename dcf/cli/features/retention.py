@@ -18,6 +18,7 @@ from dcf.cli.commands.lifecycle import BEFORE, Yes
 from dcf.cli.patience import patience
 from dcf.cli.places.place import Place, place
 from dcf.cli.reading.answers import ask as call_tool
+from dcf.cli.reading.answers import pages
 from dcf.cli.reading.views import say
 from dcf.cli.text import clean
 from dcf.errors import InvalidArgument, ToolCallFailed
@@ -121,16 +122,10 @@ def _candidates(used: Place, old: _Old, statuses: tuple[str, ...]) -> tuple[list
 def _old_runs(used: Place, old: _Old, status: str) -> Iterator[str]:
     """Yield the runs that may be deleted. The index has them by their creation, which was before their end."""
     wanted = {"status": status, "workflow": old.workflow, "tag": old.tag, "until": old.older_than, "project": None}
-    cursor = None
-    while True:
-        page = call_tool(used, "list_runs", **wanted, limit=_PAGE, cursor=cursor)
-        for row in page["runs"]:
-            ended = from_text(row["finished_at"])
-            if ended is not None and ended < old.before and not row["hold"]:
-                yield row["workflow_id"]
-        cursor = page["next_cursor"]
-        if cursor is None:
-            return
+    for row in pages(used, "list_runs", "runs", **wanted, limit=_PAGE):
+        ended = from_text(row["finished_at"])
+        if ended is not None and ended < old.before and not row["hold"]:
+            yield row["workflow_id"]
 
 
 def _delete_all(used: Place, names: list[str]) -> int:

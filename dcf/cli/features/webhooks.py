@@ -9,10 +9,10 @@ from rich.text import Text
 
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.commands.derived import call_verb, print_record
-from dcf.cli.places.choice import program
 from dcf.cli.places.completion import complete_agent
 from dcf.cli.reading.views import console, say
 from dcf.cli.text import clean
+from dcf.cli.wording import in_commands
 from dcf.errors import AgentUnknown
 from dcf.values.json_text import Json
 
@@ -26,7 +26,7 @@ def only_registered(call: dict[str, Any]) -> dict[str, Any]:
     agent = call["agent_id"]
     if agent not in {row["agent_id"] for row in call_verb("list_registered_agents")["agents"]}:
         raise AgentUnknown(
-            f"There is no registered agent '{agent}'.", f"`{program()} agents list` shows those there are."
+            f"There is no registered agent '{agent}'.", in_commands("`list_registered_agents` shows those there are.")
         )
     return call
 

@@ -59,10 +59,15 @@ def first_reason(used: "Place", workflow_id: str) -> str | None:
 
 def each_event(used: "Place", workflow_id: str) -> Iterator[dict[str, Json]]:
     """Yield the history of a run, oldest first, page after page."""
+    return pages(used, "read_run_events", "events", workflow_id=workflow_id, limit=_PAGE)
+
+
+def pages(used: "Place", tool: str, field: str, **arguments: Json) -> Iterator[dict[str, Json]]:
+    """Yield what a field of a tool's answer has, page after page; a page is read when it is needed."""
     cursor = None
     while True:
-        page = ask(used, "read_run_events", workflow_id=workflow_id, cursor=cursor, limit=_PAGE)
-        yield from page["events"]
+        page = ask(used, tool, **arguments, cursor=cursor)
+        yield from page[field]
         cursor = page["next_cursor"]
         if cursor is None:
             return
