@@ -10,7 +10,7 @@ with the functions. A new command needs an entry here, or a description of its v
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from dcf.verbs.description.table import TABLE
+from dcf.verbs.description.table import COMMANDS
 
 DAILY: Final[Mapping[str, str]] = {
     "run": "Run a workflow here, with a server and a worker for all Tasks",
@@ -334,9 +334,8 @@ def rows() -> Iterator[ListedCommand]:
     """Return all commands, in no order."""
     for name, (function, summary) in _COMMANDS.items():
         yield ListedCommand(name, summary, function)
-    for verb, row in TABLE.items():
-        for command in () if row.command is None else (row.command, *row.also):
-            yield ListedCommand(command.name, command.summary, command.function, verb)
+    for name, command in COMMANDS.items():
+        yield ListedCommand(name, command.summary, command.function, command.verb)
 
 
 def rows_of(noun: str) -> list[ListedCommand]:
