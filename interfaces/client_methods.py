@@ -237,16 +237,14 @@ def methods_source(modules: Mapping[str, list[Verb]]) -> str:
         f"    from {place.rpartition('.')[0]} import {place.rpartition('.')[2]} as {name}" for name, place in homes
     ]
     lines += ["else:", *(f"    {name} = Later({place!r})" for name, place in homes)]
-    for kind, one, many in (("Blocking", "blocking", "iterating"), ("Awaited", "awaited", "iterating_async")):
-        lines += ["", "", f"class {kind}Verbs:", f'    """A method for each verb of dcf, {_WAITS[kind]}."""', ""]
-        for home, verbs in sorted(modules.items()):
-            lines += [f"    {method_of(verb)} = {many if verb.pages else one}({_place(home, verb)})" for verb in verbs]
+    lines += ["", "", "class VerbMethods:", '    """A method for each verb of dcf."""', ""]
+    for home, verbs in sorted(modules.items()):
+        kinds = ((verb, "Iteration" if verb.pages else "Method") for verb in verbs)
+        lines += [f"    {method_of(verb)} = {kind}({_place(home, verb)})" for verb, kind in kinds]
     return "\n".join([*lines, ""])
 
 
-_METHOD_IMPORT: Final = "from dcf.client.methods import Later, awaited, blocking, iterating, iterating_async"
-
-_WAITS: Final = {"Blocking": "which blocks until it is carried out", "Awaited": "to be awaited"}
+_METHOD_IMPORT: Final = "from dcf.client.methods import Iteration, Later, Method"
 
 
 def _homes_of_methods(modules: Mapping[str, list[Verb]]) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from dcf.cli.wording import in_commands
 from dcf.verbs.description.verb import VERBS, Command, Verb, paged, worded
 from dcf.verbs.registry import TOOLS, ToolSpec
 
-_HEAD = '''"""Every verb in a row, and every command of one. Derived from their descriptions by `make verbs`; do not edit."""
+_HEAD = '''"""A row for each verb, and for each command of one. Derived by `make verbs`; do not edit."""
 
 from collections.abc import Mapping
 from typing import Final

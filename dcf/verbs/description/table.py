@@ -1,4 +1,4 @@
-"""Every verb in a row, and every command of one. Derived from their descriptions by `make verbs`; do not edit."""
+"""A row for each verb, and for each command of one. Derived by `make verbs`; do not edit."""
 
 from collections.abc import Mapping
 from typing import Final
