@@ -40,8 +40,8 @@ def _row(spec: ToolSpec) -> str:
 
 
 def _commands(verb: Verb | None) -> Iterator[str]:
-    for command in () if verb is None else verb.commands:
-        yield f"{command.name!r}: {_command(verb, command)}"
+    if verb is not None:
+        yield from (f"{command.name!r}: {_command(verb, command)}" for command in verb.commands)
 
 
 def _command(verb: Verb, command: Command) -> str:

@@ -60,7 +60,7 @@ def put(
         "sha256": sha256_of(data),
         "metadata_json": dump(more) if more else None,
     }
-    answer = _send({name: value for name, value in about.items() if value is not None}, data)
+    answer = _send(about, data)
     kept = answer["artifact"]
     assert kept is not None, "all parts were sent"
     if as_json:

@@ -113,7 +113,7 @@ def show_deleted(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
 
 def _arguments(definition: "NewDefinition") -> dict[str, Json]:
     """Return a definition that was read from a file as the arguments of `put_definition`."""
-    named = {
+    return {
         "kind": str(definition.kind),
         "name": definition.name,
         "content": definition.content,
@@ -129,7 +129,6 @@ def _arguments(definition: "NewDefinition") -> dict[str, Json]:
         "source": definition.source,
         "relabel": definition.relabel,
     }
-    return {name: value for name, value in named.items() if value is not None}
 
 
 def _named(answer: Mapping[str, Json]) -> dict[str, Json]:

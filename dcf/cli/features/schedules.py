@@ -61,25 +61,25 @@ def create(
     from dcf.cli.running.run_input import read_input
 
     document = document_of(workflow)
-    call = {
-        "name": name,
-        "definition": workflow if document is None else None,
-        "workflow_json": None if document is None else document.document,
-        "cron": cron,
-        "timezone": timezone,
-        "every_s": FORMS["span"].read(every, "--every"),
-        "input_json": dump(read_input(workflow, run_input)),
-        "agents_map_json": FORMS["assignment"].read(assign, "--assign"),
-        "tags_json": tag,
-        "project": project,
-        "planner_agent_id": planner,
-        "overlap": overlap,
-        "catch_up": catch_up,
-        "jitter_s": FORMS["span"].read(jitter, "--jitter"),
-        "expiry_secs": expiry,
-        "reason": reason,
-    }
-    answer = call_verb("create_schedule", **{key: value for key, value in call.items() if value is not None})
+    answer = call_verb(
+        "create_schedule",
+        name=name,
+        definition=workflow if document is None else None,
+        workflow_json=None if document is None else document.document,
+        cron=cron,
+        timezone=timezone,
+        every_s=FORMS["span"].read(every, "--every"),
+        input_json=dump(read_input(workflow, run_input)),
+        agents_map_json=FORMS["assignment"].read(assign, "--assign"),
+        tags_json=tag,
+        project=project,
+        planner_agent_id=planner,
+        overlap=overlap,
+        catch_up=catch_up,
+        jitter_s=FORMS["span"].read(jitter, "--jitter"),
+        expiry_secs=expiry,
+        reason=reason,
+    )
     for warning in answer["warnings"]:
         say(f"{clean(warning).partition(' Say who does it')[0]} {_ASSIGN}")
     if as_json:

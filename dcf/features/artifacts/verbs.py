@@ -16,7 +16,7 @@ from dcf.values.refusal import Refusal
 from dcf.verbs.callers import bound_to, current_caller
 from dcf.verbs.derived_tools import add_tools
 from dcf.verbs.description.verb import Answered, Argument, Command, verb
-from dcf.verbs.description.words import ID, STATE, AgentId, Limit, RunId
+from dcf.verbs.description.words import ID, STATE, AgentId, Limit, PrintedCursor, RunId
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
@@ -208,15 +208,7 @@ def list_artifacts(
     workflow_id: RunId,
     *,
     limit: Annotated[Limit, Argument(means="Items of one page; fewer come if they are large.", plain=True)] = 50,
-    cursor: Annotated[
-        str | None,
-        Argument(
-            means="next_cursor of the answer before.",
-            plain=True,
-            spelling="Go on here: printed below each page.",
-            max_length=100,
-        ),
-    ] = None,
+    cursor: PrintedCursor = None,
 ) -> Answered[ListedArtifacts]:
     """List a run's artifacts, oldest first, without their content. Call again with next_cursor until it is null."""
     page = on.artifacts.page(workflow_id, cursor, limit)

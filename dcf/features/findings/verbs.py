@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from dcf.core.access.model import Scope
 from dcf.core.text.entries import MOST_SKIPPED
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from dcf.application.application import Application
     from dcf.features.findings.operations import FindingKept
 
-PANEL: Final = "Workflows"
 FindingId = Annotated[str, Argument(means="Id of the finding.", example="f-0123456789abcdef", pattern=ID)]
 
 

@@ -37,7 +37,7 @@ from dcf.verbs.answers.paging import Room
 from dcf.verbs.callers import bound_to, current_caller
 from dcf.verbs.derived_tools import add_tools
 from dcf.verbs.description.verb import Answered, Argument, Command, PageAction, verb
-from dcf.verbs.description.words import JsonValue, Limit, OtherAgentId, ProjectId, Reason, RequestId
+from dcf.verbs.description.words import JsonValue, Limit, OtherAgentId, PrintedCursor, ProjectId, Reason, RequestId
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
@@ -205,13 +205,7 @@ def list_schedules(
     project: Annotated[ProjectId | None, Argument(means="Only those of this project.")] = None,
     limit: Annotated[Limit, Argument(means="Items of one page; fewer come if they are large.", plain=True)] = 50,
     cursor: Annotated[
-        str | None,
-        Argument(
-            means="next_cursor of the answer before.",
-            plain=True,
-            spelling="Go on here: printed below each page.",
-            max_length=54,
-        ),
+        PrintedCursor, Argument(means="next_cursor of the answer before.", plain=True, max_length=54)
     ] = None,
 ) -> Answered[ListedSchedules]:
     """List schedules, or show one (name): the next tick, what became of the latest, what keeps it from starting."""

@@ -48,17 +48,6 @@ RunGates = Annotated[
         listed=False,
     ),
 ]
-DefinitionRef = Annotated[
-    str | None,
-    Argument(
-        means="Definition of the catalogue that it is carried out by: kind:name, or kind:name@version.",
-        example="workflow:release",
-        min_length=1,
-        max_length=300,
-        listed=False,
-    ),
-]
-
 EMPTY: Final[Mapping[str, Json]] = {"problems": [], "warnings": [], "defaulted": []}
 """What the refusal of a new run has in its lists."""
 
