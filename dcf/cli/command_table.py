@@ -105,9 +105,7 @@ NOUNS: Final[Mapping[str, Noun]] = {
         ids=("agent_id",),
     ),
     "keys": Noun(
-        "API keys for agents and people elsewhere",
-        "They call `dcf serve --transport http` with them.",
-        ids=("key_id",),
+        "API keys for agents and people elsewhere", "They call `dcf serve --transport http` with them.", ids=("key_id",)
     ),
     "store": Noun("Look after the Redis of dcf: its audit trail, its clock, its form"),
     "context": Noun("Which place commands work on: this machine, or a server", ids=("name",)),

@@ -132,9 +132,7 @@ def list_contexts(as_json: JsonFlag = False) -> None:
 
 
 def remove(
-    name: Name,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    as_json: JsonFlag = False,
+    name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False, as_json: JsonFlag = False
 ) -> None:
     """Remove a context, and its key where `dcf context add` kept that; a file that --key-file named stays.
 

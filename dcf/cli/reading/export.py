@@ -20,10 +20,7 @@ from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
-    Maker: TypeAlias = Callable[
-        [Mapping[str, Json], Iterator[tuple[str, Any]], Iterator[Mapping[str, Json]]],
-        str,
-    ]
+    Maker: TypeAlias = Callable[[Mapping[str, Json], Iterator[tuple[str, Any]], Iterator[Mapping[str, Json]]], str]
     Form: TypeAlias = Callable[[run_parts.RunParts, list[int]], Iterator[str]]
 
 Part = TypeVar("Part")

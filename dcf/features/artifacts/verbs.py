@@ -77,10 +77,7 @@ def put_artifact(
     ] = "text",
     encoding: Annotated[
         ContentEncodingName | None,
-        Argument(
-            means="How content is written; default: text for types of text, else base64.",
-            listed=False,
-        ),
+        Argument(means="How content is written; default: text for types of text, else base64.", listed=False),
     ] = None,
     artifact_id: Annotated[
         Annotated[str, _ARTIFACT_ID] | None, Argument(means="Its id in the run; default: made of name and content.")

@@ -107,10 +107,7 @@ def _keep(snapshot: Snapshot, request: RunRequest, signal: Signal, seen: int, de
     }
     return Decision(
         answer=RunAnswer(answer=answer, at=now),
-        changes=WriteSet(
-            signals=[after],
-            events=[_received(request, signal, number, kept=True)],
-        ),
+        changes=WriteSet(signals=[after], events=[_received(request, signal, number, kept=True)]),
     )
 
 

@@ -217,10 +217,7 @@ def _close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Def
     return Decision(
         answer=RunAnswer(answer=_told(wish, units, len(left)), at=now),
         changes=WriteSet(
-            meta=patch,
-            growth=[growth.sealed(None)],
-            events=[event],
-            notices=[told, *tell_parent(meta, now)],
+            meta=patch, growth=[growth.sealed(None)], events=[event], notices=[told, *tell_parent(meta, now)]
         ),
         remaining=Remaining(run_over=True),
     )

@@ -152,13 +152,7 @@ def _is_undone(path: str, doc: StateDoc, name: str, after: tuple[str, ...]) -> b
 
 
 def _undo(
-    step: Transition,
-    snapshot: Snapshot,
-    path: str,
-    doc: StateDoc,
-    units: Units,
-    growth: Growth,
-    after: tuple[str, ...],
+    step: Transition, snapshot: Snapshot, path: str, doc: StateDoc, units: Units, growth: Growth, after: tuple[str, ...]
 ) -> Growth:
     """Write a document as it was before control came to it; return the counts with it open again."""
     undone = frozenset(after)

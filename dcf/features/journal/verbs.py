@@ -146,8 +146,7 @@ def read_journal(
         Argument(means="Only by this agent.", min_length=1, max_length=64, tool="agent_id", was="agent", listed=False),
     ] = None,
     state: Annotated[
-        str | None,
-        Argument(means="Only about this state.", pattern=STATE, min_length=1, max_length=400, listed=False),
+        str | None, Argument(means="Only about this state.", pattern=STATE, min_length=1, max_length=400, listed=False)
     ] = None,
     open_only: Annotated[
         bool, Argument(means="Only issues that nobody has resolved.", tool="open", option="--open")

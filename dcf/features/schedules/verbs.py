@@ -199,8 +199,7 @@ def list_schedules(
     on: "Application",
     *,
     name: Annotated[
-        str | None,
-        Argument(means="Show this one, with its history.", spelling="Name of the schedule.", max_length=54),
+        str | None, Argument(means="Show this one, with its history.", spelling="Name of the schedule.", max_length=54)
     ] = None,
     project: Annotated[ProjectId | None, Argument(means="Only those of this project.")] = None,
     limit: Annotated[Limit, Argument(means="Items of one page; fewer come if they are large.", plain=True)] = 50,
@@ -308,9 +307,7 @@ def _triggered(
     effect="destroys",
     says=lambda answer: "deleted" if answer["existed"] else "was gone already",
     command=Command(
-        name="schedules delete",
-        question=lambda call: f"Delete schedule {call['name']}?",
-        show=f"{_SHOW}:show_deleted",
+        name="schedules delete", question=lambda call: f"Delete schedule {call['name']}?", show=f"{_SHOW}:show_deleted"
     ),
     audit=_AUDITED,
     of_no_run=True,

@@ -90,8 +90,7 @@ def find_work(
     cursor: Annotated[PrintedCursor, Argument(means="next_cursor of the answer.", plain=True, min_length=1)] = None,
     lease_ttl_s: Annotated[LeaseTtl, Argument(means="", listed=False)] = 300,
     request_id: Annotated[
-        str | None,
-        Argument(means="To repeat a claim whose answer was lost: the same.", min_length=1, max_length=200),
+        str | None, Argument(means="To repeat a claim whose answer was lost: the same.", min_length=1, max_length=200)
     ] = None,
     whole_input: Annotated[bool, Argument(means="Never leave out a long input; for programs.", listed=False)] = False,
 ) -> Answered[FoundWork] | RefusedWith:

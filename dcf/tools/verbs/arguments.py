@@ -12,8 +12,7 @@ from dcf.verbs.description.verb import Argument
 from dcf.verbs.description.words import ID, JsonValue
 
 Workflow = Annotated[
-    Mapping[str, Any],
-    Argument(means=WORKFLOW_FORMS, example=WORKFLOW, form="workflow", tool="workflow_json"),
+    Mapping[str, Any], Argument(means=WORKFLOW_FORMS, example=WORKFLOW, form="workflow", tool="workflow_json")
 ]
 RunInput = Annotated[
     JsonValue,

@@ -259,9 +259,7 @@ def rerun(
     says=lambda answer: f"Run '{answer['workflow_id']}' goes on.",
     codes=("unknown_run", "cannot_retry", "on_hold", "conflict"),
     command=Command(
-        name="retry",
-        example='dcf retry order-42 --reason "the rates are back"',
-        show=f"{_COMMANDS}:show_retried",
+        name="retry", example='dcf retry order-42 --reason "the rates are back"', show=f"{_COMMANDS}:show_retried"
     ),
     page=PageAction(
         title="Retry the run",
