@@ -17,7 +17,7 @@ from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.authorship import recorded
 from dcf.cli.commands.formats import print_json
-from dcf.cli.reading.views import console, say
+from dcf.cli.reading.views import console, say, table
 from dcf.cli.text import clean
 from dcf.core.access.model import MEANINGS, ApiKey, Scope
 from dcf.core.access.quotas import BOUNDS, Amount, read_quota, with_own
@@ -219,12 +219,11 @@ def _row(record: ApiKey, now: int) -> dict[str, Json]:
 
 
 def _table(rows: list[dict[str, Json]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("key", "standing", "scopes", "agent", "expires", "own quotas", "label"):
-        table.add_column(name, no_wrap=name in {"key", "standing"}, overflow="fold")
+    columns = ("key", "standing", "scopes", "agent", "expires", "own quotas", "label")
+    shown = table(*columns, whole=("key", "standing"))
     for row in rows:
-        table.add_row(*map(Text, _cells(row)))
-    return table
+        shown.add_row(*map(Text, _cells(row)))
+    return shown
 
 
 def _cells(row: Mapping[str, Json]) -> tuple[str, ...]:
@@ -240,11 +239,9 @@ def _own(quotas: Mapping[str, Amount]) -> str:
 
 
 def _quota_table(quotas: Mapping[str, Mapping[str, Json]], own: Mapping[str, Amount]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("quota", "limit", "used", "set by", "meaning"):
-        table.add_column(name, no_wrap=name != "meaning", overflow="fold")
+    shown = table("quota", "limit", "used", "set by", "meaning", whole=("quota", "limit", "used", "set by"))
     for name, row in quotas.items():
         used = "" if row["used"] is None else str(row["used"])
         by = "the key" if name in own else "the server's settings"
-        table.add_row(*map(Text, (name, str(row["limit"]), used, by, BOUNDS[name].meaning)))
-    return table
+        shown.add_row(*map(Text, (name, str(row["limit"]), used, by, BOUNDS[name].meaning)))
+    return shown

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.authorship import accepted
 from dcf.cli.commands.derived import verb_calls
 from dcf.cli.commands.formats import print_json
-from dcf.cli.reading.views import console
+from dcf.cli.reading.views import console, table
 from dcf.cli.text import clean
 from dcf.cli.wording import in_commands
 from dcf.values.digest import sha256_of
@@ -96,14 +95,12 @@ def get(
 
 def show_artifacts(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
     """Print what a run keeps, oldest first, and uploads of which parts are missing."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("artifact", "name", "type", "bytes", "state", "put"):
-        table.add_column(column, overflow="fold", justify="right" if column == "bytes" else "left")
+    shown = table("artifact", "name", "type", "bytes", "state", "put", right=("bytes",))
     for row in answer["artifacts"]:
         when = str(row["created_at"])[:19].replace("T", " ")
         cells = (row["artifact_id"], row["name"], row["content_type"], str(row["size"]), row["state"] or "", when)
-        table.add_row(*(Text(clean(cell)) for cell in cells))
-    console().print(table)
+        shown.add_row(*(Text(clean(cell)) for cell in cells))
+    console().print(shown)
     for upload in answer["uploads"]:
         typer.echo(f"{clean(upload['artifact_id'])}: {upload['parts']} of {upload['of']} parts are there")
     cursor = answer["next_cursor"]
