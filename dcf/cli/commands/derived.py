@@ -201,7 +201,7 @@ def _in_project(verb: Verb, arguments: Mapping[str, Json], context: Context) -> 
 
 def _print(answer: Mapping[str, Json], verb: str, call: Mapping[str, Json]) -> None:
     again = " An earlier command with this --request-id did it." if answer.get("repeated") else ""
-    told = " ".join(filter(None, (clean(answer["status"]) + again, clean(answer.get("hint") or ""))))
-    typer.echo(in_commands(told, verb, call))
+    sentence = " ".join(filter(None, (clean(answer["status"]) + again, clean(answer.get("hint") or ""))))
+    typer.echo(in_commands(sentence, verb, call))
     for step in answer.get("next") or ():
         typer.echo(f"  → {clean(as_command(step))}   {in_commands(clean(step['why']), verb, call)}")

@@ -70,8 +70,8 @@ def add(
     quotas = dict(map(read_quota, quota or ()))
     life_s = None if expires == _NEVER else _seconds(expires)
     about = {"scopes": ",".join(scopes), **_bound(agent_id=agent_id, project=project)}
-    with opening.application() as found, recorded(found, "keys add", about) as recording:
-        made = found.keys.create(
+    with opening.application() as application, recorded(application, "keys add", about) as recording:
+        made = application.keys.create(
             scopes,
             agent_id=agent_id,
             label=_label(label),
@@ -105,12 +105,13 @@ def show(
 ) -> None:
     """Show one key: what it may do, its quotas, and how much of them is used."""
     _check_key_id(key_id)
-    with opening.application() as found:
-        records, now = found.keys.all()
-        record = next((one for one in records if one.key_id == key_id), None)
+    with opening.application() as application:
+        records, now = application.keys.all()
+        record = next((key for key in records if key.key_id == key_id), None)
         if record is None:
             raise UnknownKey(key_id)
-        used, quotas = asdict(found.usage.of(key_id)), asdict(with_own(found.settings.quotas, record.quotas))
+        used = asdict(application.usage.of(key_id))
+        quotas = asdict(with_own(application.settings.quotas, record.quotas))
     row = _row(record, now) | {"quotas": {name: {"limit": quotas[name], "used": used.get(name)} for name in quotas}}
     if as_json:
         print_json(row)
@@ -121,8 +122,8 @@ def show(
 
 def list_keys(as_json: JsonFlag = False) -> None:
     """List the keys, oldest first, without the keys themselves."""
-    with opening.application() as found:
-        records, now = found.keys.all()
+    with opening.application() as application:
+        records, now = application.keys.all()
     rows = [_row(record, now) for record in records]
     if as_json:
         print_json(rows)
@@ -140,10 +141,10 @@ def revoke(
 ) -> None:
     """End a key for good, at every server at once."""
     _check_key_id(key_id)
-    with opening.application() as found:
-        record = found.keys.revoke(key_id)
+    with opening.application() as application:
+        record = application.keys.revoke(key_id)
         try:
-            with recorded(found, "keys revoke", {"key_id": key_id}):
+            with recorded(application, "keys revoke", {"key_id": key_id}):
                 pass
         except StoreUnavailable as error:  # a key can be revoked even when Redis is full
             say(f"the audit trail does not tell of it: {error.message}")
@@ -179,7 +180,7 @@ def _groups(named: list[str], agent_id: str | None) -> tuple[str, ...]:
             "A group goes with --agent-id: a key that acts as any agent names the group with each answer.",
             "Leave --group out, or bind the key to a person.",
         )
-    return tuple(dict.fromkeys(check_id(one, "--group") for one in named))
+    return tuple(dict.fromkeys(check_id(name, "--group") for name in named))
 
 
 def _profile(name: str | None) -> str | None:

@@ -56,20 +56,23 @@ def generate(
     from dcf.authoring.output import write_all
 
     settings = _places(opening.settings(), out)
-    found = _generation(source or settings.skills_src_dir)
-    outputs = _outputs(found, settings) if found.ok else []
-    stale = stale_manifests(outputs, settings.manifests_dir, settings.skills_catalog) if found.ok else []
-    changed = [*(str(one.path) for one in outputs if not one.is_current), *map(str, stale)]
-    if found.ok and not check:
+    generation = _generation(source or settings.skills_src_dir)
+    outputs = _outputs(generation, settings) if generation.ok else []
+    stale = stale_manifests(outputs, settings.manifests_dir, settings.skills_catalog) if generation.ok else []
+    changed = [*(str(output.path) for output in outputs if not output.is_current), *map(str, stale)]
+    if generation.ok and not check:
         write_all(outputs, stale)
-    written = [str(one.path) for one in outputs] if not check else []
-    files: dict[str, Json] = {"written_files": written, "removed_files": [] if check else [str(one) for one in stale]}
-    good = found.ok and not (check and changed)
+    written = [str(output.path) for output in outputs] if not check else []
+    files: dict[str, Json] = {
+        "written_files": written,
+        "removed_files": [] if check else [str(output) for output in stale],
+    }
+    good = generation.ok and not (check and changed)
     if as_json:
-        print_json(_summary(found) | files | {"ok": good, "changed_files": changed})
+        print_json(_summary(generation) | files | {"ok": good, "changed_files": changed})
     else:
         _print_generation(
-            found, f"{len(written)} files written" if not check else "nothing written", changed if check else []
+            generation, f"{len(written)} files written" if not check else "nothing written", changed if check else []
         )
     raise typer.Exit(0 if good else exit_codes.NO)
 
@@ -92,12 +95,12 @@ def validate(
         else:
             _print_judgement(chosen, summary)
         raise typer.Exit(0 if summary["ok"] else exit_codes.NO)
-    found = _generation(chosen)
+    generation = _generation(chosen)
     if as_json:
-        print_json(_summary(found))
+        print_json(_summary(generation))
     else:
-        _print_generation(found, "valid", [])
-    raise typer.Exit(0 if found.ok else exit_codes.NO)
+        _print_generation(generation, "valid", [])
+    raise typer.Exit(0 if generation.ok else exit_codes.NO)
 
 
 def list_skills(as_json: JsonFlag = False) -> None:
@@ -154,22 +157,22 @@ def _generation(source: Path) -> "Generation":
     return generate_from(source)
 
 
-def _outputs(found: "Generation", settings: "Settings") -> "list[Output]":
+def _outputs(generation: "Generation", settings: "Settings") -> "list[Output]":
     from dcf.authoring.generation import manifest_outputs, stub_output
 
-    outputs = manifest_outputs(found, settings.manifests_dir, settings.skills_catalog)
-    return [*outputs, stub_output(found, settings.stub_config)]
+    outputs = manifest_outputs(generation, settings.manifests_dir, settings.skills_catalog)
+    return [*outputs, stub_output(generation, settings.stub_config)]
 
 
-def _summary(found: "Generation") -> dict[str, Json]:
-    tools = list(found.config.tools)
+def _summary(generation: "Generation") -> dict[str, Json]:
+    tools = list(generation.config.tools)
     return {
-        "ok": found.ok,
-        "problems": [one.as_json() for one in found.problems],
-        "warnings": list(found.warnings),
-        "manifests": [one.record.manifest_id for one in found.manifests],
+        "ok": generation.ok,
+        "problems": [item.as_json() for item in generation.problems],
+        "warnings": list(generation.warnings),
+        "manifests": [item.record.manifest_id for item in generation.manifests],
         "tool_count": len(tools),
-        "case_count": sum(len(one.cases) for one in tools),
+        "case_count": sum(len(item.cases) for item in tools),
     }
 
 
@@ -182,15 +185,15 @@ def _judged(path: Path) -> dict[str, Json]:
     except (OSError, UnicodeDecodeError):
         raise InvalidArgument(f"{path} cannot be read as UTF-8 text.", "Check the file.") from None
     judgement = judge(text)
-    problems = [one.as_json() for one in judgement.problems]
+    problems = [problem.as_json() for problem in judgement.problems]
     return {"ok": judgement.ok, "problems": problems, "warnings": list(judgement.warnings)}
 
 
 def _print_judgement(path: Path, summary: dict[str, Json]) -> None:
     out = console()
-    for one in summary["problems"]:
-        told = f"{path}: {one['path'] or '/'}: {one['code']}: {one['message']} {one['hint']}"
-        print_wrapped(out, Text(clean(told, _LONGEST)), indent=4)
+    for problem in summary["problems"]:
+        sentence = f"{path}: {problem['path'] or '/'}: {problem['code']}: {problem['message']} {problem['hint']}"
+        print_wrapped(out, Text(clean(sentence, _LONGEST)), indent=4)
     _print_warnings(summary["warnings"])
     good = summary["ok"]
     words = "is valid" if good else "is not valid"
@@ -199,20 +202,20 @@ def _print_judgement(path: Path, summary: dict[str, Json]) -> None:
     )
 
 
-def _print_generation(found: "Generation", done: str, changed: list[str]) -> None:
+def _print_generation(generation: "Generation", done: str, changed: list[str]) -> None:
     out = console()
-    for one in found.problems:
-        print_wrapped(out, Text(clean(one, _LONGEST)), indent=4)
-    _print_warnings(found.warnings)
-    if not found.ok:
-        count = "1 problem" if len(found.problems) == 1 else f"{len(found.problems)} problems"
+    for item in generation.problems:
+        print_wrapped(out, Text(clean(item, _LONGEST)), indent=4)
+    _print_warnings(generation.warnings)
+    if not generation.ok:
+        count = "1 problem" if len(generation.problems) == 1 else f"{len(generation.problems)} problems"
         out.print(Text(f"✘ {count}; nothing was written", style="red"))
         return
     for name in changed:
         print_wrapped(out, Text(f"would change: {clean(name, _LONGEST)}"), indent=4)
-    tools = list(found.config.tools)
-    cases = sum(len(one.cases) for one in tools)
-    counts = f"{len(found.manifests)} skills, {len(tools)} tools, {cases} cases"
+    tools = list(generation.config.tools)
+    cases = sum(len(item.cases) for item in tools)
+    counts = f"{len(generation.manifests)} skills, {len(tools)} tools, {cases} cases"
     good = not changed
     out.print(Text(f"{'✔' if good else '✘'} {counts}; {done}", style="green" if good else "red"))
 

@@ -60,12 +60,12 @@ def put(
         "metadata_json": dump(more) if more else None,
     }
     answer = _send(about, data)
-    kept = answer["artifact"]
-    assert kept is not None, "all parts were sent"
+    record = answer["artifact"]
+    assert record is not None, "all parts were sent"
     if as_json:
-        print_json({**kept, "existed": answer["existed"]})
+        print_json({**record, "existed": answer["existed"]})
         return
-    typer.echo(kept["artifact_id"])
+    typer.echo(record["artifact_id"])
 
 
 def get(
@@ -80,14 +80,14 @@ def get(
     """
     from dcf.features.artifacts.refusals import damaged
 
-    data, kept = _content(run, artifact)
-    if sha256_of(data) != kept["sha256"]:
+    data, record = _content(run, artifact)
+    if sha256_of(data) != record["sha256"]:
         accepted(damaged(artifact), workflow_id=run)
     if to != "-":
         _write_file(Path(to), data)
     if as_json:
         content = {"content": base64.b64encode(data).decode(), "encoding": "base64"} if to == "-" else {}
-        print_json({**kept, **content})
+        print_json({**record, **content})
     elif to == "-":
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()

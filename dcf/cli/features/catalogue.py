@@ -53,13 +53,13 @@ def load(
                 refusals[definition.source or definition.name] = f"{refused.code}: {refused.message} {refused.hint}"
     changed = [_named(answer) for answer in loaded if answer["changed"]]
     if as_json:
-        told = {
+        report = {
             "loaded": changed,
             "unchanged": [_named(answer) for answer in loaded if not answer["changed"]],
-            "problems": [*(one.as_json() for one in sources.problems), *_as_problems(refusals)],
+            "problems": [*(problem.as_json() for problem in sources.problems), *_as_problems(refusals)],
             "warnings": list(sources.warnings),
         }
-        print_json(told)
+        print_json(report)
     else:
         for line in [*map(str, sources.problems), *(f"{file}: {why}" for file, why in refusals.items())]:
             typer.echo(f"! {clean(line, 900)}", err=True)
@@ -74,20 +74,21 @@ def load(
 
 def show_definition(answer: Mapping[str, Json], call: Mapping[str, Json]) -> None:
     """Print a definition with its content, as far as it was asked for."""
-    told = answer["definition"]
+    definition = answer["definition"]
     if answer["not_modified"]:
         typer.echo(clean(answer["status"]))
         return
     if call["fields"]:
-        print_json(told)
+        print_json(definition)
         return
-    typer.echo(f"{call['kind']} {clean(call['name'])} {clean(told['version'])}  {told['sha256'][:12]}  {told['scope']}")
-    if "versions" in told:
-        versions = ", ".join(clean(version) for version in told["versions"])
-        typer.echo(f"  versions {versions}; tags {clean(', '.join(told['tags'])) or 'none'}")
-    if told.get("description"):
-        typer.echo(f"  {clean(told['description'], 2000)}")
-    content = told.get("content")
+    about = f"{clean(definition['version'])}  {definition['sha256'][:12]}  {definition['scope']}"
+    typer.echo(f"{call['kind']} {clean(call['name'])} {about}")
+    if "versions" in definition:
+        versions = ", ".join(clean(version) for version in definition["versions"])
+        typer.echo(f"  versions {versions}; tags {clean(', '.join(definition['tags'])) or 'none'}")
+    if definition.get("description"):
+        typer.echo(f"  {clean(definition['description'], 2000)}")
+    content = definition.get("content")
     text = content if isinstance(content, str) else "" if content is None else json_text(content, indent=2)
     for line in text.splitlines():
         typer.echo(clean(line, 10_000))

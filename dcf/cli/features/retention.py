@@ -65,18 +65,18 @@ def prune(
     before, statuses = _moment(older_than), _checked(status)
     with place() as used:
         names, counts = _candidates(used, _Old(older_than, before, workflow, tag), statuses)
-        told: dict[str, Json] = {"found": len(names), "by_status": dict(counts), "deleted": 0, "kept": 0}
+        report: dict[str, Json] = {"found": len(names), "by_status": dict(counts), "deleted": 0, "kept": 0}
         if not as_json:
             say(_found(counts, older_than))
         if names and not dry_run:
             ask(f"Delete {'it' if len(names) == 1 else f'these {len(names):,} runs'} for good?", yes=yes)
             deleted = _delete_all(used, names)
-            told |= {"deleted": deleted, "kept": len(names) - deleted}
+            report |= {"deleted": deleted, "kept": len(names) - deleted}
     if as_json:
-        print_json(told)
+        print_json(report)
     elif names and not dry_run:
-        kept = f"; {told['kept']:,} changed meanwhile and are kept" if told["kept"] else ""
-        typer.echo(f"{told['deleted']:,} {_runs(int(told['deleted']))} deleted{kept}.")
+        kept = f"; {report['kept']:,} changed meanwhile and are kept" if report["kept"] else ""
+        typer.echo(f"{report['deleted']:,} {_runs(int(report['deleted']))} deleted{kept}.")
 
 
 def _moment(older_than: str) -> int:
@@ -87,11 +87,11 @@ def _moment(older_than: str) -> int:
     return time.time_ns() // 1000 - span * SECOND
 
 
-def _checked(given: list[str] | None) -> tuple[str, ...]:
-    unknown = next((one for one in given or () if one not in _ENDED), None)
+def _checked(statuses: list[str] | None) -> tuple[str, ...]:
+    unknown = next((status for status in statuses or () if status not in _ENDED), None)
     if unknown is not None:
         raise InvalidArgument(f"'{unknown[:20]}' is no status of a run that is over.", f"Use: {', '.join(_ENDED)}.")
-    return tuple(dict.fromkeys(given or _ENDED))
+    return tuple(dict.fromkeys(statuses or _ENDED))
 
 
 def _found(counts: Mapping[str, int], older_than: str) -> str:

@@ -34,13 +34,13 @@ def ask(used: "Place", tool: str, **arguments: Json) -> dict[str, Json]:
 
 def overview(used: "Place", workflow_id: str, each: int) -> dict[str, Json]:
     """Return where a run stands, with at most so many open states of each Map and Parallel, page after page."""
-    asked: dict[str, Json] = {"workflow_id": workflow_id, "overview": each, "limit": _PAGE}
-    page = ask(used, _READ, **asked)
+    arguments: dict[str, Json] = {"workflow_id": workflow_id, "overview": each, "limit": _PAGE}
+    page = ask(used, _READ, **arguments)
     shown = {name: page[name] for name in ("meta", "states", "outputs", "more")}
     if page.get("source_lines") is not None:
         shown["source_lines"] = page["source_lines"]
     while page["next_cursor"] is not None:
-        page = ask(used, _READ, **asked, include_meta=False, cursor=page["next_cursor"])
+        page = ask(used, _READ, **arguments, include_meta=False, cursor=page["next_cursor"])
         shown["states"] |= page["states"]
         shown["outputs"] |= page["outputs"]
     return shown

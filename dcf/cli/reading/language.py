@@ -97,7 +97,7 @@ def validate(
         raise typer.Exit(judge_plan(plan, as_json=as_json))
     path, text = read_workflow_text(file)
     verdict = _judge(text, workflow_name_of(file), imports_dir or path.parent, skills_dir)
-    paths = {one.path for one in verdict.problems}
+    paths = {problem.path for problem in verdict.problems}
     places = {} if verdict.stage == "input" else flow_places(text, paths) if is_flow(file) else locate(text, paths)
     if as_json:
         _print_json(file, verdict, places)
@@ -168,24 +168,24 @@ def _place(places: Mapping[str, tuple[int, int]], finding: "Finding") -> dict[st
 
 
 def _print_json(file: Path, verdict: "Validation", places: Mapping[str, tuple[int, int]]) -> None:
-    found = {name: value for name, value in verdict.as_json().items() if name not in {"ok", "exit_code"}}
-    problems = [one.as_json() | _place(places, one) for one in verdict.problems]
+    members = {name: value for name, value in verdict.as_json().items() if name not in {"ok", "exit_code"}}
+    problems = [problem.as_json() | _place(places, problem) for problem in verdict.problems]
     head: dict[str, Json] = {"file": str(file), "ok": verdict.ok, "stage": verdict.stage}
-    print_json(head | found | {"problems": problems})
+    print_json(head | members | {"problems": problems})
 
 
 def _print_verdict(file: Path, verdict: "Validation", places: Mapping[str, tuple[int, int]]) -> None:
     out = console()
-    for one in verdict.problems:
-        place = ":".join(str(number) for number in places.get(one.path, ()))
+    for problem in verdict.problems:
+        place = ":".join(str(number) for number in places.get(problem.path, ()))
         where = f"{clean(str(file))}:{place}:" if place else f"{clean(str(file))}:"
-        told = f"{one.code}: {one.message} {one.hint}"
-        print_wrapped(out, Text.assemble((where, "bold"), f" {clean(told, _LONGEST)}"), indent=4)
+        sentence = f"{problem.code}: {problem.message} {problem.hint}"
+        print_wrapped(out, Text.assemble((where, "bold"), f" {clean(sentence, _LONGEST)}"), indent=4)
     for warning in verdict.warnings:
         print_wrapped(out, Text(f"warning: {clean(warning, _LONGEST)}", style="yellow"), indent=4)
     if verdict.stage is None:
-        for told in verdict.defaulted:
-            print_wrapped(out, Text(f"default: {clean(told, _LONGEST)}", style="dim"), indent=4)
+        for sentence in verdict.defaulted:
+            print_wrapped(out, Text(f"default: {clean(sentence, _LONGEST)}", style="dim"), indent=4)
         out.print(Text(f"✔ {clean(str(file))} is valid", style="green"), soft_wrap=True)
         return
     count = "1 problem" if len(verdict.problems) == 1 else f"{len(verdict.problems)} problems"
