@@ -9,7 +9,7 @@ from dcf.verbs.description.verb import Verb
 from interfaces.client_methods import names_of_records
 
 _WIDTH: Final = 66
-"""Characters of names on a line, so that it fits beside the longest name of a module."""
+"""Characters of names on a line, so that they fit next to the longest name of a module."""
 
 _WRITTEN_BY_HAND: Final[Mapping[str, tuple[str, ...]]] = {
     "dcf.client.arguments": ("Agents", "Askees", "Moment", "Span", "Workflow"),

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class _Clients(VerbMethods):
-    """What both clients have: the verbs, how runs are watched, and functions that are served."""
+    """Both clients have the verbs, the methods that watch runs, and functions that they serve."""
 
     _lend: Callable[[], LentTools]
     _servings: list[Serving]

@@ -75,7 +75,7 @@ def _record(place: WorkingDirectory, task: str) -> None:
 
 
 def _changes(place: WorkingDirectory, task: str) -> dict[str, Json]:
-    """Return the paths that differ since the task started; a renamed file is one that is gone, and a new one."""
+    """Return the paths that differ since the task started; a renamed file counts as deleted and added."""
     changed: dict[str, list[Json]] = {"added": [], "modified": [], "deleted": []}
     for file in worktree.changes_since(place, start=None, unit=task, areas=[])["files"]:
         changed[_KINDS.get(file["change"], file["change"])].append(file["path"])

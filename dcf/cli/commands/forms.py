@@ -99,10 +99,6 @@ def _read_askees(value: Sequence[str] | None, _: str) -> list[Json] | None:
     return [{"group": groups[text]} if text in groups else text for text in value or ()] or None
 
 
-def _read_person(value: str | None, option: str) -> str:
-    return user_name(option) if value is None else value
-
-
 FORMS: Final[Mapping[Form, CommandForm]] = {
     "json": CommandForm(str | None, _read_json, _send_json),
     "value": CommandForm(str, lambda value, _: read_text_or_json(Path(value)), _as_it_is, "FILE"),
@@ -117,7 +113,9 @@ FORMS: Final[Mapping[Form, CommandForm]] = {
     "records": CommandForm(str | None, _read_rows, list),
     "askees": CommandForm(list[str] | None, _read_askees, _as_it_is),
     "span": CommandForm(str | None, _read_span, _as_it_is),
-    "person": CommandForm(str | None, _read_person, _as_it_is, has_value=True),
+    "person": CommandForm(
+        str | None, lambda value, option: user_name(option) if value is None else value, _as_it_is, has_value=True
+    ),
     "assignment": CommandForm(list[str] | None, read_assignment, _as_it_is),
 }
 """The forms that the command line does not write as their types say."""

@@ -74,7 +74,7 @@ def add(
         made = application.keys.create(
             scopes,
             agent_id=agent_id,
-            label=_label(label),
+            label=None if label is None else check_name(label, "--label", _LONGEST_LABEL),
             life_s=life_s,
             quotas=quotas,
             groups=groups,
@@ -196,10 +196,6 @@ def _seconds(span: str) -> int:
             "--expires is no length of time.", "Write it as 90d, 12h, 30m or 45s, at most ten years, or never."
         )
     return life
-
-
-def _label(text: str | None) -> str | None:
-    return None if text is None else check_name(text, "--label", _LONGEST_LABEL)
 
 
 def _row(record: ApiKey, now: int) -> dict[str, Json]:

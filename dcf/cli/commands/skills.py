@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from dcf.cli import exit_codes, opening
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.commands.formats import print_json
 from dcf.cli.places.choice import elsewhere
-from dcf.cli.reading.views import console, print_wrapped
+from dcf.cli.reading.views import console, print_wrapped, table
 from dcf.cli.text import clean
 from dcf.data import find_directory
 from dcf.errors import InvalidArgument
@@ -109,9 +108,8 @@ def list_skills(as_json: JsonFlag = False) -> None:
     if as_json:
         print_json(items)
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("skill", "description", "tools", "problems"):
-        table.add_column(name, overflow="ellipsis", no_wrap=name != "description")
+    whole = ("skill", "tools", "problems")
+    shown = table("skill", "description", "tools", "problems", whole=whole, overflow="ellipsis")
     for item in items:
         cells = (
             item["manifestId"] or item["path"],
@@ -119,8 +117,8 @@ def list_skills(as_json: JsonFlag = False) -> None:
             ", ".join(str(one) for one in item["toolNames"]),
             "; ".join(item["errors"]),
         )
-        table.add_row(*(Text(clean(cell)) for cell in cells))
-    console().print(table)
+        shown.add_row(*(Text(clean(cell)) for cell in cells))
+    console().print(shown)
 
 
 def _listed_here() -> list[dict[str, Json]]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from dcf.cli import exit_codes
@@ -19,7 +18,7 @@ from dcf.cli.documents import read_given, read_workflow, read_workflow_text, wor
 from dcf.cli.flow_files import is_flow
 from dcf.cli.patience import patience
 from dcf.cli.reading.source_places import failed_in, print_places
-from dcf.cli.reading.views import console, print_wrapped
+from dcf.cli.reading.views import console, print_wrapped, table
 from dcf.cli.running.run_input import read_input
 from dcf.cli.text import clean, json_text
 from dcf.data import find_directory
@@ -194,13 +193,12 @@ def _print_verdict(file: Path, verdict: "Validation", places: Mapping[str, tuple
 
 def _print_run(result: Mapping[str, Json]) -> None:
     out = console()
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("step", "what", "state", "type", "data"):
-        table.add_column(name, no_wrap=True, overflow="ellipsis", justify="right" if name == "step" else "left")
+    columns = ("step", "what", "state", "type", "data")
+    shown = table(*columns, whole=columns, right=("step",), overflow="ellipsis")
     for step, event in enumerate(result["trace"], 1):
         cells = (str(step), event["event"], clean(event["path"], 60), event["type"], _data(event))
-        table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells))
-    out.print(table)
+        shown.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells))
+    out.print(shown)
     good = result["status"] == "SUCCEEDED"
     out.print(Text(f"{'✔' if good else '✘'} {clean(result['status'])}", style="green" if good else "red"))
     shown = result["output"] if good else {name: result.get(name) for name in ("error", "cause")}

@@ -50,7 +50,7 @@ def cancel(snapshot: Snapshot, request: RunRequest) -> RunDecision:
 
 @decided_once
 def pause(snapshot: Snapshot, request: RunRequest) -> RunDecision:
-    """Let nobody get a lease from now on. Pausing a paused run changes nothing."""
+    """Grant no lease until the run is resumed. A paused run stays as it is."""
     meta, now = _meta(snapshot), snapshot.now
     if meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_over(meta.status))
@@ -68,7 +68,7 @@ def pause(snapshot: Snapshot, request: RunRequest) -> RunDecision:
 
 @decided_once
 def resume(snapshot: Snapshot, request: RunRequest) -> RunDecision:
-    """Let a paused run go on, and announce what can be taken. Resuming a run that is not paused changes nothing."""
+    """Let a paused run continue, and announce what can be taken. A run that is not paused stays as it is."""
     meta, now = _meta(snapshot), snapshot.now
     if meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_over(meta.status))

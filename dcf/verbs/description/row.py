@@ -1,4 +1,4 @@
-"""The rows of the table of verbs. Loads nothing, since every command reads the table.
+"""The rows of the table of verbs. It imports no other module, since every command reads the table.
 
 Lists of names are one text each, and are split when they are used.
 """

@@ -55,7 +55,7 @@ PrintedCursor = Annotated[
         spelling="Go on here: printed below each page.",
     ),
 ]
-"""To go on after a page, where the command prints how."""
+"""The next page, where the command prints the cursor."""
 DefinitionReference = Annotated[
     str | None,
     Argument(
