@@ -194,11 +194,11 @@ def _print_verdict(file: Path, verdict: "Validation", places: Mapping[str, tuple
 def _print_run(result: Mapping[str, Json]) -> None:
     out = console()
     columns = ("step", "what", "state", "type", "data")
-    shown = table(*columns, whole=columns, right=("step",), overflow="ellipsis")
+    steps = table(*columns, whole=columns, right=("step",), overflow="ellipsis")
     for step, event in enumerate(result["trace"], 1):
         cells = (str(step), event["event"], clean(event["path"], 60), event["type"], _data(event))
-        shown.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells))
-    out.print(shown)
+        steps.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells))
+    out.print(steps)
     good = result["status"] == "SUCCEEDED"
     out.print(Text(f"{'✔' if good else '✘'} {clean(result['status'])}", style="green" if good else "red"))
     shown = result["output"] if good else {name: result.get(name) for name in ("error", "cause")}
