@@ -75,7 +75,7 @@ def command_of(row: ListedCommand) -> Any:
 def _declared(row: ListedCommand) -> Any:
     """Return a command as it is declared: by a function, or by the description of a verb."""
     if row.function is not None:
-        from dcf.cli.commands.declaring import declared, named
+        from dcf.cli.command_table import declared, named
 
         return declared(row.name, named(row.function))
     assert row.verb is not None, f"{row.name} has a function or a verb"

@@ -7,8 +7,14 @@ same word does the same with every noun: `ls` lists, `show` reads what is named,
 with the functions. A new command needs an entry here, or a description of its verb.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Any, Final, NamedTuple, cast
+
+import typer
+from typer.core import TyperCommand
+from typer.main import get_command
 
 from dcf.verbs.description.table import COMMANDS
 
@@ -343,3 +349,19 @@ def rows_of(noun: str) -> list[ListedCommand]:
         return [commands[name] for name in sorted(commands)]
     nouns = (ListedCommand(name, about.summary, is_noun=True) for name, about in NOUNS.items())
     return [*(commands[name] for name in DAILY), *nouns]
+
+
+def named(place: str) -> Callable[..., Any]:
+    """Return a function of the command line that a description names as `module:function`."""
+    module, _, function = place.partition(":")
+    # nosemgrep: nothing-of-a-caller-is-executed - named by the description of a verb
+    return cast("Callable[..., Any]", getattr(import_module(module), function))
+
+
+def declared(name: str, function: Callable[..., Any], help_text: str | None = None) -> TyperCommand:
+    """Return the command that a function is; without a text its docstring is the help."""
+    declaring = typer.Typer(rich_markup_mode="rich", add_completion=False)
+    declaring.command(name.rpartition(" ")[2], help=help_text or inspect.getdoc(function) or "")(function)
+    command = get_command(declaring)
+    assert isinstance(command, TyperCommand)
+    return command

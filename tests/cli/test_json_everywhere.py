@@ -6,7 +6,7 @@ from inspect import getdoc
 
 from dcf.cli import command_table
 from dcf.cli.command_group import command_of
-from dcf.cli.commands.declaring import named
+from dcf.cli.command_table import named
 from tests.cli.conftest import Dcf
 from tests.support.tables import rows
 

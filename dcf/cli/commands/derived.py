@@ -17,7 +17,7 @@ from typer.core import TyperCommand
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.asking import ask
 from dcf.cli.authorship import refused
-from dcf.cli.commands.declaring import declared, named
+from dcf.cli.command_table import declared, named
 from dcf.cli.commands.formats import print_json
 from dcf.cli.commands.forms import FORMS
 from dcf.cli.patience import patience

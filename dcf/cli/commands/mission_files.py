@@ -5,15 +5,18 @@ workflow: the section of CLAUDE.md, and nothing else in that file, is always wri
 """
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from string import Template
 from typing import Final
 
-from dcf.cli.commands.init import filled
 from dcf.cli.text import clean
+from dcf.data import PACKAGE
 from dcf.errors import InvalidArgument
 
 UNKNOWN_ID: Final = "<workflow_id>"
 
+_SCAFFOLD: Final = PACKAGE / "cli" / "scaffold"
 _AGENTS: Final = ("analyzer", "implementer")
 _SECTION: Final = re.compile(r"^## Active Workflow\n.*?(?=^#{1,2} |\Z)", re.DOTALL | re.MULTILINE)
 _ID: Final = re.compile(r"^workflow_id: `[^`\n]*`$", re.MULTILINE)
@@ -39,6 +42,11 @@ def write_mission(project: Path, name: str, workflow_id: str | None) -> dict[str
         where = clean(str(error.filename or project))
         raise InvalidArgument(f"{where} cannot be written: {error.strerror}.", "Check the directory.") from None
     return done
+
+
+def filled(template: str, words: Mapping[str, str]) -> str:
+    """Return the text of a file of the scaffold, with words in it."""
+    return Template((_SCAFFOLD / template).read_text("utf-8")).substitute(words)
 
 
 def _written(path: Path, text: str) -> str:
