@@ -130,26 +130,25 @@ def _function(verb: Verb) -> str:
     positional = [_parameter(verb, item) for item in own if item.is_positional]
     options = [_parameter(verb, item) for item in own if not item.is_positional]
     parameters = [*positional, *(["*", *options] if options else [])]
-    signature = "".join(f"    {item},\n" for item in parameters)
-    sent = "".join(f"        {item.tool_name}={_sent(verb, item)},\n" for item in own)
-    asked = f"{verb.record.__name__},\n        {verb.name!r},\n"
-    returned, call = f"Conversation[{verb.record.__name__}]", "call_tool"
-    if verb.pages is not None:
-        item, call = type_text(verb.item, {}), "call_pages"
-        returned, asked = f"Stream[{item}]", f"{item},\n        {verb.name!r},\n        {verb.pages!r},\n{_limit(verb)}"
+    sent = [f"{item.tool_name}={_sent(verb, item)}" for item in own]
+    if verb.pages is None:
+        kind = verb.record.__name__
+        returned, call, asked = f"Conversation[{kind}]", "call_tool", [kind, repr(verb.name)]
+    else:
+        kind = type_text(verb.item, {})
+        returned, call = f"Stream[{kind}]", "call_pages"
+        asked = [kind, repr(verb.name), repr(verb.pages), *_limit(verb)]
     return (
-        f"def {method_of(verb)}(\n{signature}) -> {returned}:\n"
+        f"def {method_of(verb)}({', '.join(parameters)}) -> {returned}:\n"
         f"{indent(_docstring(verb), '    ')}\n"
-        f"    return {call}(\n        {asked}{sent}    )"
+        f"    return {call}({', '.join([*asked, *sent])})"
     )
 
 
-def _limit(verb: Verb) -> str:
+def _limit(verb: Verb) -> list[str]:
     """Return the size of the pages that are read, where it can be chosen."""
-    limit = next((item for item in verb.parameters if item.name == "limit"), None)
-    if limit is None or limit.argument.le is None:
-        return ""
-    return f"        {limit.tool_name}={min(int(limit.argument.le), _MOST_OF_A_PAGE)},\n"
+    limits = (item for item in verb.parameters if item.name == "limit" and item.argument.le is not None)
+    return [f"{item.tool_name}={min(int(item.argument.le or 0), _MOST_OF_A_PAGE)}" for item in limits]
 
 
 def _docstring(verb: Verb) -> str:
@@ -237,16 +236,14 @@ def methods_source(modules: Mapping[str, list[Verb]]) -> str:
         f"    from {place.rpartition('.')[0]} import {place.rpartition('.')[2]} as {name}" for name, place in homes
     ]
     lines += ["else:", *(f"    {name} = Later({place!r})" for name, place in homes)]
-    for kind, one, many in (("Blocking", "blocking", "iterating"), ("Awaited", "awaited", "iterating_async")):
-        lines += ["", "", f"class {kind}Verbs:", f'    """A method for each verb of dcf, {_WAITS[kind]}."""', ""]
-        for home, verbs in sorted(modules.items()):
-            lines += [f"    {method_of(verb)} = {many if verb.pages else one}({_place(home, verb)})" for verb in verbs]
+    lines += ["", "", "class VerbMethods:", '    """A method for each verb of dcf."""', ""]
+    for home, verbs in sorted(modules.items()):
+        kinds = ((verb, "Iteration" if verb.pages else "Method") for verb in verbs)
+        lines += [f"    {method_of(verb)} = {kind}({_place(home, verb)})" for verb, kind in kinds]
     return "\n".join([*lines, ""])
 
 
-_METHOD_IMPORT: Final = "from dcf.client.methods import Later, awaited, blocking, iterating, iterating_async"
-
-_WAITS: Final = {"Blocking": "which blocks until it is carried out", "Awaited": "to be awaited"}
+_METHOD_IMPORT: Final = "from dcf.client.methods import Iteration, Later, Method"
 
 
 def _homes_of_methods(modules: Mapping[str, list[Verb]]) -> list[tuple[str, str]]:

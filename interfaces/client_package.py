@@ -2,10 +2,14 @@
 
 import sys
 from collections.abc import Mapping
+from textwrap import wrap
 from typing import Final
 
 from dcf.verbs.description.verb import Verb
 from interfaces.client_methods import names_of_records
+
+_WIDTH: Final = 66
+"""Characters of names on a line, so that they fit next to the longest name of a module."""
 
 _WRITTEN_BY_HAND: Final[Mapping[str, tuple[str, ...]]] = {
     "dcf.client.arguments": ("Agents", "Askees", "Moment", "Span", "Workflow"),
@@ -30,7 +34,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
 '''
 
-_TAIL: Final = '''_PLACES: Final = {name: place for place, names in _NAMES.items() for name in names}
+_TAIL: Final = '''_PLACES: Final = {name: place for place, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
@@ -55,5 +59,11 @@ def package_source(verbs: list[Verb]) -> str:
     assert len(dict(places)) == len(places), "two modules define a name"
     imports = "".join(f"    from {home} import {', '.join(names)}\n" for home, names in offered.items())
     listed = "".join(f"    {name!r},\n" for name, _ in places)
-    by_home = "".join(f"    {home!r}: {names!r},\n" for home, names in offered.items())
+    by_home = "".join(f"    {home!r}: {_as_text(names)},\n" for home, names in offered.items())
     return f"{_HEAD}{imports}\n__all__ = [\n{listed}]\n\n_NAMES: Final = {{\n{by_home}}}\n{_TAIL}"
+
+
+def _as_text(names: tuple[str, ...]) -> str:
+    """Return the names as one text, in lines that are not too long."""
+    lines = wrap(" ".join(names), _WIDTH)
+    return repr(lines[0]) if len(lines) == 1 else f"({' '.join(repr(f'{line} ') for line in lines)})"

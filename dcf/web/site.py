@@ -77,11 +77,7 @@ They change nothing.
 """
 
 _STATIC: Final = Path(__file__).parent / "static"
-_TYPES: Final = {
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
+_TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 
 def pages(application: Application, live: LivePages | None = None, *, may_act: bool = False) -> Mount:

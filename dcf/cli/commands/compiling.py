@@ -7,11 +7,6 @@ import typer
 from dcf.cli.commands.formats import print_json
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("compile")(compile_file)
-
-
 def compile_file(
     flow: Annotated[str, typer.Argument(metavar="FILE.py[:FLOW]", help="A Python file with a flow.")],
     to: Annotated[

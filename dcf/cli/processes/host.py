@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from dcf.hosting.host import AgentHost
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("host")(host)
-
-
 def host(
     agents: Annotated[Path, typer.Argument(metavar="FILE", help="TOML file that says which agents run, and by what.")],
     server: Annotated[str | None, typer.Option(help="URL of the MCP server; default DCF_SERVER_URL.")] = None,

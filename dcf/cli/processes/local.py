@@ -13,11 +13,6 @@ from dcf.cli.processes.models import make_models_at_first_use
 from dcf.cli.text import json_text
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("agents local")(local)
-
-
 def local(
     server: Annotated[str | None, typer.Option(help="URL of the MCP server; default DCF_SERVER_URL.")] = None,
     key: Annotated[

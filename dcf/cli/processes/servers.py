@@ -35,13 +35,6 @@ Leash = Annotated[bool, typer.Option(hidden=True, help="End when standard input 
 log = logging.getLogger(__name__)
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the commands to an application."""
-    app.command()(serve)
-    app.command()(worker)
-    app.command("store pulse")(pulse)
-
-
 def serve(
     transport: Annotated[
         str | None, typer.Option(help="stdio or http (Streamable HTTP, stateless); default stdio, with --port http.")

@@ -15,11 +15,6 @@ _IN_COMPOSE: Final = ("stub-mcp", "stub-mcp:*")
 """The names by which other containers reach the stub, as in skills_src/registry.json."""
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("workflows stub")(stub)
-
-
 def stub(
     config: Annotated[
         Path | None, typer.Option(help="Stub configuration; default STUB_CONFIG, or the one that ships with dcf.")

@@ -41,11 +41,6 @@ _RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z", re.ASCII)
 _HINT: Final = "Check the path, or take the run's workflow_id from `dcf ls`."
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("graph")(graph)
-
-
 def graph(
     what: Annotated[
         str | None,

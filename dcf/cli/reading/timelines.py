@@ -38,11 +38,6 @@ _CELLS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("runs timeline")(show_timeline)
-
-
 def show_timeline(
     workflow_id: OptionalRun = None,
     as_json: JsonFlag = False,

@@ -1,11 +1,11 @@
 """What the commands print for people. Text from runs is untrusted: markup and control characters are neutralized."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group, OverflowMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -123,6 +123,16 @@ def print_line(sentence: str) -> None:
     """Print a line on standard output and flush it, for those who follow."""
     _line(console(), clean(sentence, _LONGEST))
     sys.stdout.flush()
+
+
+def table(
+    *columns: str, whole: Container[str] = (), right: Container[str] = (), overflow: OverflowMethod = "fold"
+) -> Table:
+    """Return a table without lines; columns that are `whole` are not wrapped, those to the `right` are numbers."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for name in columns:
+        made.add_column(name, no_wrap=name in whole, overflow=overflow, justify="right" if name in right else "left")
+    return made
 
 
 def run_view(

@@ -25,11 +25,6 @@ if TYPE_CHECKING:
     from dcf.core.definitions.model import Definition
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command()(run)
-
-
 def run(
     workflow: Annotated[
         Path,

@@ -14,12 +14,7 @@ from dcf.verbs.records.leases import AcquiredLease, ClaimedState, RenewedLease
 
 
 def leave_note(
-    workflow_id: str,
-    text: str,
-    *,
-    agent_id: str,
-    state: str | None = None,
-    request_id: str | None = None,
+    workflow_id: str, text: str, *, agent_id: str, state: str | None = None, request_id: str | None = None
 ) -> Conversation[LeftNote]:
     """Tell the run's planner what is no result, such as what you found odd. Nobody waits for it."""
     return call_tool(
@@ -87,13 +82,7 @@ def correct_result(
 
 
 def log_event(
-    workflow_id: str,
-    state: str,
-    lease_token: str,
-    number: int,
-    message: str,
-    *,
-    fields: Json = MISSING,
+    workflow_id: str, state: str, lease_token: str, number: int, message: str, *, fields: Json = MISSING
 ) -> Conversation[WrittenLine]:
     """Write a line into the history of the run while you hold a state: for programs that tell how their work goes.
 

@@ -106,11 +106,7 @@ def seal_group(
 
 
 def retry_unit(
-    workflow_id: str,
-    unit: str,
-    *,
-    request_id: str | None = None,
-    reason: str | None = None,
+    workflow_id: str, unit: str, *, request_id: str | None = None, reason: str | None = None
 ) -> Conversation[ReopenedUnit]:
     """Let a failed unit of a run that grows be taken again, as a new attempt of the same unit."""
     return call_tool(
@@ -124,11 +120,7 @@ def retry_unit(
 
 
 def rewind_unit(
-    workflow_id: str,
-    unit: str,
-    *,
-    request_id: str | None = None,
-    reason: str | None = None,
+    workflow_id: str, unit: str, *, request_id: str | None = None, reason: str | None = None
 ) -> Conversation[ReopenedUnit]:
     """Reopen a unit of a run that grows, and all that followed it: their holders must stop, and outputs are gone."""
     return call_tool(

@@ -145,13 +145,7 @@ def delete_definition(
 ) -> Conversation[DeletedDefinition]:
     """Delete a definition with all its versions. Runs that were opened with it keep its hash."""
     return call_tool(
-        DeletedDefinition,
-        "delete_definition",
-        kind=kind,
-        name=name,
-        project=project,
-        session=session,
-        reason=reason,
+        DeletedDefinition, "delete_definition", kind=kind, name=name, project=project, session=session, reason=reason
     )
 
 
@@ -226,15 +220,9 @@ def search_findings(
     )
 
 
-def get_finding(
-    finding_id: str,
-) -> Conversation[ShownFinding]:
+def get_finding(finding_id: str) -> Conversation[ShownFinding]:
     """Read one finding whole, with what became of it."""
-    return call_tool(
-        ShownFinding,
-        "get_finding",
-        finding_id=finding_id,
-    )
+    return call_tool(ShownFinding, "get_finding", finding_id=finding_id)
 
 
 def update_finding(
@@ -267,18 +255,9 @@ def update_finding(
     )
 
 
-def delete_finding(
-    finding_id: str,
-    *,
-    reason: str | None = None,
-) -> Conversation[DeletedFinding]:
+def delete_finding(finding_id: str, *, reason: str | None = None) -> Conversation[DeletedFinding]:
     """Delete a finding for good, such as one with a secret in it. What only does not hold any more is deprecated."""
-    return call_tool(
-        DeletedFinding,
-        "delete_finding",
-        finding_id=finding_id,
-        reason=reason,
-    )
+    return call_tool(DeletedFinding, "delete_finding", finding_id=finding_id, reason=reason)
 
 
 def promote_issue(

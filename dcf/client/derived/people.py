@@ -13,12 +13,7 @@ from dcf.values.json_text import Json
 
 
 def signal(
-    workflow_id: str,
-    name: str,
-    payload: Json = MISSING,
-    *,
-    reason: str | None = None,
-    request_id: str | None = None,
+    workflow_id: str, name: str, payload: Json = MISSING, *, reason: str | None = None, request_id: str | None = None
 ) -> Conversation[SentSignal]:
     """Send a signal into a run, for a Task with the Resource dcf:signal: call this when what it waits for has happened.
 
@@ -36,10 +31,7 @@ def signal(
 
 
 def send_task_success(
-    task_token: str,
-    output: Json = MISSING,
-    *,
-    usage: Mapping[str, Json] | None = None,
+    task_token: str, output: Json = MISSING, *, usage: Mapping[str, Json] | None = None
 ) -> Conversation[EndedTask]:
     """Answer a Task that waits for a callback: call this when what its task token was handed out for is done.
 
@@ -55,11 +47,7 @@ def send_task_success(
 
 
 def send_task_failure(
-    task_token: str,
-    *,
-    error: str | None = None,
-    cause: str | None = None,
-    usage: Mapping[str, Json] | None = None,
+    task_token: str, *, error: str | None = None, cause: str | None = None, usage: Mapping[str, Json] | None = None
 ) -> Conversation[EndedTask]:
     """Fail a Task that waits for a callback: call this when what its task token was handed out for cannot be done.
 
@@ -75,15 +63,9 @@ def send_task_failure(
     )
 
 
-def send_task_heartbeat(
-    task_token: str,
-) -> Conversation[LivingTask]:
+def send_task_heartbeat(task_token: str) -> Conversation[LivingTask]:
     """Say that a Task which waits for a callback is still worked on, before its HeartbeatSeconds pass."""
-    return call_tool(
-        LivingTask,
-        "send_task_heartbeat",
-        task_token=task_token,
-    )
+    return call_tool(LivingTask, "send_task_heartbeat", task_token=task_token)
 
 
 def list_human_tasks(

@@ -16,7 +16,7 @@ from dcf.core.documents import refusals
 from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus, StateDoc, Status
 from dcf.core.documents.notices import ready_again, stop_notices
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.leasing.lease import Release, release
 from dcf.core.listing.runs import reassigned
 from dcf.errors import InvalidArgument
@@ -88,19 +88,9 @@ def wish_of(
     )
 
 
-def resolve(
-    snapshot: Snapshot, request: RunRequest, wish: Resolve, definition: Definition, context: Mapping[str, Json]
-) -> RunDecision:
-    """Do what is asked for, or refuse: the run or the state has ended, or control has not reached the state."""
-    return once(snapshot, request, lambda: _resolve(snapshot, request, wish, definition, context))
-
-
+@decided_once
 def assign_ahead(snapshot: Snapshot, request: RunRequest, wish: Resolve) -> RunDecision:
     """Assign a Task by its name before control reaches it, or in all iterations of the Map around it."""
-    return once(snapshot, request, lambda: _assign_ahead(snapshot, request, wish))
-
-
-def _assign_ahead(snapshot: Snapshot, request: RunRequest, wish: Resolve) -> RunDecision:
     meta = snapshot.meta
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if meta.status is not RunStatus.RUNNING:
@@ -117,9 +107,11 @@ def _assign_ahead(snapshot: Snapshot, request: RunRequest, wish: Resolve) -> Run
     return Decision(answer=RunAnswer(answer=answer, at=snapshot.now), changes=changes)
 
 
-def _resolve(
+@decided_once
+def resolve(
     snapshot: Snapshot, request: RunRequest, wish: Resolve, definition: Definition, context: Mapping[str, Json]
 ) -> RunDecision:
+    """Do what is asked for, or refuse: the run or the state has ended, or control has not reached the state."""
     refusal = _why_not(snapshot, wish, definition)
     if refusal is None and wish.how == "output" and definition.output_schemas and not wish.force:
         refusal = output_refusal(definition, wish.state, wish.output, snapshot.states[wish.state], TO_OPERATOR)

@@ -26,11 +26,7 @@ from dcf.verbs.registry import TOOLS, ToolSpec, is_served
 
 PATH: Final = "/task-tokens"
 
-_VERBS: Final = {
-    "success": "send_task_success",
-    "failure": "send_task_failure",
-    "heartbeat": "send_task_heartbeat",
-}
+_VERBS: Final = {"success": "send_task_success", "failure": "send_task_failure", "heartbeat": "send_task_heartbeat"}
 _CODES: Final = {
     200: ("ok",),
     400: ("invalid_argument",),

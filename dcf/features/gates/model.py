@@ -312,9 +312,7 @@ def _read_verdict(one: Mapping[str, Any]) -> GateVerdict:
         at=_count(one.get("at")),
         criteria=tuple(
             Judged(
-                criterion=_text(part.get("criterion")),
-                passed=part.get("passed") is True,
-                feedback=part.get("feedback"),
+                criterion=_text(part.get("criterion")), passed=part.get("passed") is True, feedback=part.get("feedback")
             )
             for part in _objects(one.get("criteria"))
         ),

@@ -167,11 +167,7 @@ def _places(reply: list[bytes]) -> list[GatePlace]:
 
 
 def _reads(form: DocumentForm, run: RunKeys, path: str) -> tuple[Command, Command, Command]:
-    return (
-        form.members(run.meta, FACTS),
-        form.read(run.state(path)),
-        ("HGET", run.gates, encode_state(path)),
-    )
+    return (form.members(run.meta, FACTS), form.read(run.state(path)), ("HGET", run.gates, encode_state(path)))
 
 
 def _row(

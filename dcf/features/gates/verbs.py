@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from dcf.application.application import Application
 
 MOST_LISTED: Final = 100
-PANEL: Final = "People"
 SHOWN: Final = "dcf.cli.features.gates:show_verdict"
 """Prints a verdict, or an override."""
 

@@ -14,7 +14,7 @@ from dcf.core.documents import receipts
 from dcf.core.documents.decision import Decision, Event, More, Notice, Remaining, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, Meta, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import NoticeKind, stop_notices, tell_parent
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import run_over
 from dcf.core.leasing.halt_refusals import issues_open
 from dcf.core.leasing.lease import forgotten_claim
@@ -105,17 +105,9 @@ def to_seal(units: Units, wish: Seal) -> tuple[str, ...]:
     return (wish.group, *inside)
 
 
+@decided_once
 def seal(snapshot: Snapshot, request: RunRequest, wish: Seal, definition: Definition) -> RunDecision:
     """Let nothing be added there any more; end it if all of it has ended well. Sealing again changes nothing."""
-    return once(snapshot, request, lambda: _seal(snapshot, request, wish, definition))
-
-
-def close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Definition) -> RunDecision:
-    """End the run. The same request again gets its answer."""
-    return once(snapshot, request, lambda: _close(snapshot, request, wish, definition))
-
-
-def _seal(snapshot: Snapshot, request: RunRequest, wish: Seal, definition: Definition) -> RunDecision:
     meta, units, growth, group = snapshot.meta, definition.units, snapshot.growth, wish.group
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if units is None or growth is None:
@@ -195,7 +187,9 @@ def _close_groups(step: Transition, snapshot: Snapshot, units: Units, group: str
     return None
 
 
-def _close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Definition) -> RunDecision:
+@decided_once
+def close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Definition) -> RunDecision:
+    """End the run. The same request again gets its answer."""
     meta, units, growth = snapshot.meta, definition.units, snapshot.growth
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if units is None or growth is None:
@@ -217,10 +211,7 @@ def _close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Def
     return Decision(
         answer=RunAnswer(answer=_told(wish, units, len(left)), at=now),
         changes=WriteSet(
-            meta=patch,
-            growth=[growth.sealed(None)],
-            events=[event],
-            notices=[told, *tell_parent(meta, now)],
+            meta=patch, growth=[growth.sealed(None)], events=[event], notices=[told, *tell_parent(meta, now)]
         ),
         remaining=Remaining(run_over=True),
     )

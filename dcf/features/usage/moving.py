@@ -79,9 +79,7 @@ def move(connections: Connections, workflow_id: str, most: int) -> tuple[int, st
     """Move so many reports at most. Return how many are left, and the run's project or an empty text."""
     run = RunKeys(workflow_id)
     clock, entries, meta = connections.send(
-        ("TIME",),
-        ("XRANGE", run.spent, "-", "+", "COUNT", most),
-        connections.form.members(run.meta, _PROJECT),
+        ("TIME",), ("XRANGE", run.spent, "-", "+", "COUNT", most), connections.form.members(run.meta, _PROJECT)
     )
     project = str((connections.form.values(_PROJECT, meta) or {}).get("project") or "")
     books = _by_book([(one.decode(), _fields(flat)) for one, flat in entries], project)

@@ -103,12 +103,7 @@ class Usages:
         return BookUsage(total=total, days=days)
 
     def set_budget(
-        self,
-        workflow_id: str,
-        change: Mapping[str, Json],
-        *,
-        reason: str | None = None,
-        request_id: str | None = None,
+        self, workflow_id: str, change: Mapping[str, Json], *, reason: str | None = None, request_id: str | None = None
     ) -> RunAnswer | Refusal:
         """Change what a run may use up. One that is blocked by its budget goes on, if the new one is not used up."""
         change = read_budget_change(change)

@@ -56,13 +56,7 @@ class WorkFinding:
     """
 
     def __init__(
-        self,
-        plane: ControlPlane,
-        work: WorkList,
-        handed: HandedOut,
-        books: UsageBooks,
-        areas: AreaBook,
-        runs: RunList,
+        self, plane: ControlPlane, work: WorkList, handed: HandedOut, books: UsageBooks, areas: AreaBook, runs: RunList
     ) -> None:
         self._plane = plane
         self._work = work

@@ -38,12 +38,12 @@ class ProjectServer:
         inner = _CallsHere(ctx, call_next)
         work = DeepWorkCall(name, arguments, self.place, inner, self.reviewing)
         try:
-            given, problems = await work.prepared()
+            prepared = await work.prepared()
 
             async def once() -> dict[str, Any]:
-                return await inner.passed_on({**params, "arguments": given})
+                return await inner.passed_on({**params, "arguments": prepared})
 
-            return await work.finished(await work.reviewed(await once(), once), problems)
+            return await work.finished(await work.reviewed(await once(), once))
         except DcfError as error:
             return _refused(f"{error.message} {error.hint}")
         except NotDone as refused:

@@ -93,11 +93,7 @@ WAYS: Final = (
     Way(
         "To review",
         (
-            Step(
-                tool="list_gates",
-                arguments={"agent_id": _ME},
-                why="It shows what waits for your verdict.",
-            ),
+            Step(tool="list_gates", arguments={"agent_id": _ME}, why="It shows what waits for your verdict."),
             Step(
                 tool="decide_gate",
                 arguments={

@@ -10,15 +10,7 @@ from mcp.server import MCPServer
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver.context import Context
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INVALID_PARAMS,
-    GetPromptResult,
-    InputRequiredResult,
-    Prompt,
-    Resource,
-    ResourceTemplate,
-    Tool,
-)
+from mcp_types import INVALID_PARAMS, GetPromptResult, InputRequiredResult, Prompt, Resource, ResourceTemplate, Tool
 from pydantic.networks import AnyUrl
 
 from dcf.tools.mcp.completions import Completions

@@ -114,10 +114,7 @@ class RegisteredTool(Tool):
 
 
 def build_server(
-    application: Application,
-    *,
-    protected_url: str | None = None,
-    added: Additions = NOTHING_ADDED,
+    application: Application, *, protected_url: str | None = None, added: Additions = NOTHING_ADDED
 ) -> MCPServer[None]:
     """Return the MCP server of this process: for the local user, or at a protected URL for callers with a key."""
     settings = application.settings
@@ -171,11 +168,7 @@ def build_server(
 
 
 def build_http_app(
-    application: Application,
-    url: str | None = None,
-    *,
-    added: Additions = NOTHING_ADDED,
-    over_sse: bool = False,
+    application: Application, url: str | None = None, *, added: Additions = NOTHING_ADDED, over_sse: bool = False
 ) -> Starlette:
     """Return the ASGI app: /mcp, /task-tokens, /artifacts, /a2a, /healthz (it lives), /readyz (tools can succeed).
 
@@ -262,12 +255,7 @@ def _route(server: MCPServer[None], path: str, handler: Callable[[Request], Awai
 
 
 def _registered(
-    spec: ToolSpec,
-    application: Application,
-    who_calls: WhoCalls,
-    meter: Meter,
-    watch: KeyWatch | None,
-    profile: str,
+    spec: ToolSpec, application: Application, who_calls: WhoCalls, meter: Meter, watch: KeyWatch | None, profile: str
 ) -> RegisteredTool:
     return RegisteredTool(
         fn=spec.run,

@@ -102,10 +102,7 @@ def create_worker_agents(
     require_planner(on, run)
     agents_dir = find_directory(on.settings.agents_dir)
     staffing = read_staffing(
-        document,
-        import_dirs=(on.settings.workflows_dir, agents_dir),
-        agents_dir=agents_dir,
-        suffix=agent_name_suffix,
+        document, import_dirs=(on.settings.workflows_dir, agents_dir), agents_dir=agents_dir, suffix=agent_name_suffix
     )
     _refuse_other_definition(on, run, document)
     wish = CrewWish(workflow_id=run, staffing=staffing, prefix=agent_name_prefix, tags=tags, reuse=skip_if_exists)
@@ -218,8 +215,7 @@ def delete_agent(
     on: "Application",
     *,
     agent_name: Annotated[
-        str | None,
-        Argument(means="The agent's exact name; one agent must have it.", min_length=1, max_length=200),
+        str | None, Argument(means="The agent's exact name; one agent must have it.", min_length=1, max_length=200)
     ] = None,
     agent_id: Annotated[
         OtherAgentId | None, Argument(means="Its id, instead of its name.", spelling="Its id, as Tasks name it.")

@@ -82,8 +82,7 @@ async def await_workflow_event(
     *,
     timeout_s: Annotated[float, Argument(means="Longest wait in seconds (0 to 50).", ge=0, le=50)] = 20,
     ack_message_id: Annotated[
-        str | None,
-        Argument(means="message_id of the event you have dealt with.", pattern=r"^[0-9]{1,20}-[0-9]{1,20}$"),
+        str | None, Argument(means="message_id of the event you have dealt with.", pattern=r"^[0-9]{1,20}-[0-9]{1,20}$")
     ] = None,
     lease: Annotated[bool, Argument(means="Lease the state that is ready; false: only tell me.", listed=False)] = True,
     lease_ttl_s: Annotated[LeaseTtl, Argument(means="Seconds of the lease.", listed=False)] = 300,
@@ -346,12 +345,7 @@ def _event(
     hint: str | None = None,
 ) -> Answered[AwaitedEvent]:
     """Return an event as it is, with what to do about it."""
-    found = {
-        "message_id": message.message_id,
-        "acknowledged": acknowledged,
-        "event": message.event,
-        "hint": hint,
-    }
+    found = {"message_id": message.message_id, "acknowledged": acknowledged, "event": message.event, "hint": hint}
     return _answer("event", wait, calls or calls_about(message.event, wait.agent_id, message.message_id), found)
 
 

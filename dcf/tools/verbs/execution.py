@@ -84,12 +84,7 @@ def read_workflow_control_plane(
     workflow_id: RunId,
     *,
     states: Annotated[
-        Sequence[str],
-        Argument(
-            means='Only these states: ["A", "B"].',
-            form="names",
-            tool="states_json",
-        ),
+        Sequence[str], Argument(means='Only these states: ["A", "B"].', form="names", tool="states_json")
     ] = (),
     include_meta: Annotated[bool, Argument(means="Include the run's meta document.", listed=False)] = True,
     include_inputs: Annotated[bool, Argument(means="Also the inputs of states that have ended.")] = False,
@@ -266,12 +261,7 @@ def update_workflow_control_plane(
     ] = None,
     output: Annotated[
         JsonValue,
-        Argument(
-            means="JSON, or JSON text.",
-            form="json",
-            bytes_setting="max_output_bytes",
-            tool="output_json",
-        ),
+        Argument(means="JSON, or JSON text.", form="json", bytes_setting="max_output_bytes", tool="output_json"),
     ] = MISSING,
     error_name: Annotated[str | None, Argument(means="As OrderRejected.", max_length=200)] = None,
     error_message: Annotated[

@@ -113,8 +113,7 @@ def claim_ready_state(
     *,
     lease_ttl_s: Annotated[LeaseTtl, Argument(means="Seconds of the lease.", listed=False)] = 300,
     lease_token: Annotated[
-        LeaseToken | None,
-        Argument(means="Only to repeat a call whose answer was lost: its token.", listed=False),
+        LeaseToken | None, Argument(means="Only to repeat a call whose answer was lost: its token.", listed=False)
     ] = None,
     claim_next: Annotated[
         int, Argument(means="Lease at most so many states.", ge=1, le=MOST_CLAIMED, listed=False)

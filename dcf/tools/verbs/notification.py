@@ -66,9 +66,7 @@ _OnlyReady = Annotated[bool, Argument(means="Must stay true: nobody is woken in 
     in_refusals={"targets": []},
     command=Command(name="runs notify", function="dcf.cli.commands.lifecycle:notify"),
     page=PageAction(
-        title="Start the run",
-        effect="The run starts, and the agents of its first states are told.",
-        scopes=("plan",),
+        title="Start the run", effect="The run starts, and the agents of its first states are told.", scopes=("plan",)
     ),
 )
 def notify_next_worker_agent(

@@ -187,8 +187,7 @@ def finalize_workflow(
         ),
     ] = True,
     preserve_planner: Annotated[
-        bool,
-        Argument(means="Never delete the planner.", option="--preserve-planner/--delete-planner", listed=False),
+        bool, Argument(means="Never delete the planner.", option="--preserve-planner/--delete-planner", listed=False)
     ] = True,
 ) -> Answered[FinalizedRun] | Refusal:
     """Close a run and write its audit record: call this when the run has ended, or to cancel it.
