@@ -24,7 +24,9 @@ from dcf.features.traces.operations import RunTraces, open_traces
 from dcf.features.usage.operations import Usages
 from dcf.features.webhooks.operations import Offers
 from dcf.features.webhooks.storage import Webhooks
-from dcf.ports import Deliverer, Platform
+from dcf.features.work.taker_storage import Takers
+from dcf.features.work.unassigned_operations import UnassignedWork
+from dcf.ports import Platform
 from dcf.runs.clock.clock import RunClock
 from dcf.runs.clock.upkeep import open_upkeep
 from dcf.runs.control_plane import ControlPlane
@@ -61,10 +63,21 @@ def platform_parts(settings: Settings, connections: Connections, plane: ControlP
     )
 
 
-def _notifications(parts: PartsOfRuns, platforms: Platforms, people: Deliverer) -> tuple[Notifications, Lanes]:
+def _notifications(
+    parts: PartsOfRuns, platforms: Platforms, mailbox: Mailbox, takers: Takers
+) -> tuple[Notifications, Lanes]:
     lanes, told, together = Lanes(platforms.remote_kinds_of), parts.told, platforms.deliver_all
-    to_run = parts.children.handle
-    found = Notifications(parts.plane, parts.outbox, told, platforms, together, people, to_run=to_run, lanes=lanes)
+    found = Notifications(
+        parts.plane,
+        parts.outbox,
+        told,
+        platforms,
+        together,
+        mailbox,
+        to_run=parts.children.handle,
+        to_anybody=UnassignedWork(parts.plane, takers, mailbox.deliver_all).offer,
+        lanes=lanes,
+    )
     parts.retention.before_deletion(found.take_leave)
     return found, lanes
 
@@ -141,10 +154,10 @@ def health_of(settings: Settings, connections: Connections, *, remote: tuple[str
 
 @contextmanager
 def open_deliveries(
-    parts: PartsOfRuns, platforms: Platforms, mailbox: Mailbox
+    parts: PartsOfRuns, platforms: Platforms, mailbox: Mailbox, takers: Takers
 ) -> Iterator[tuple[Notifications, DeliveryThreads]]:
     """Return threads that deliver what runs owe: at once after a commit of this process, and when the clock says so."""
-    notifications, lanes = _notifications(parts, platforms, mailbox)
+    notifications, lanes = _notifications(parts, platforms, mailbox, takers)
     deliveries = DeliveryThreads(notifications.deliver_all, further=lanes)
     parts.plane.hand_over_to(deliveries.hand_over, notifications.tell_at_once)
     try:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from dcf.features.traces.operations import RunTraces
     from dcf.features.usage.operations import Usages
     from dcf.features.work.operations import WorkFinding
+    from dcf.features.work.taker_storage import Takers
     from dcf.runs.clock.clock import RunClock
     from dcf.runs.control_plane import ControlPlane
     from dcf.runs.notifying.activity import Activity
@@ -256,7 +257,7 @@ class ApplicationRoots:
         from dcf.application.parts import open_deliveries
 
         mailbox = self._platform_parts.mailbox
-        return self._resources.enter_context(open_deliveries(self._runs, self.platforms, mailbox))
+        return self._resources.enter_context(open_deliveries(self._runs, self.platforms, mailbox, self.takers))
 
     @property
     def notifications(self) -> "Notifications":
@@ -277,6 +278,13 @@ class ApplicationRoots:
         from dcf.store.events.inbox import Inbox
 
         return Inbox(self._connections, wait_replicas=self.settings.wait_replicas)
+
+    @part
+    def takers(self) -> "Takers":
+        """The agents that wait for work that no agent is assigned to."""
+        from dcf.features.work.taker_storage import Takers
+
+        return Takers(self._connections)
 
     @part
     def work(self) -> "WorkFinding":
