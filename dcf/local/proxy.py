@@ -7,12 +7,13 @@ names files gets their hashes.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import anyio
+import anyio.to_thread
 from mcp.server.context import CallNext, ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
@@ -38,6 +39,7 @@ from dcf.local.answers import as_result, failed, refused
 from dcf.local.broken_connections import FAILED
 from dcf.local.calls import ServerCalls
 from dcf.local.command_templates import Allowed
+from dcf.local.deepwork.allowed_review import AllowedReview, AllowedReviews
 from dcf.local.deepwork.project_calls import DeepWorkCall, is_one
 from dcf.local.gate_runs import run_gates
 from dcf.local.git import GitRefused
@@ -83,12 +85,21 @@ class LocalServer:
     allowed: Allowed
     upload: bool = False
     helper: Upstream | None = None
+    _judge: Upstream | None = field(init=False)
+    _reviews: AllowedReviews = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Prepare the calls that give verdicts: with the helper's key, or with none where the agent has none either."""
+        self._judge = self.helper
+        if self.helper is None and self.upstream.api_key is None:
+            self._judge = Upstream(self.upstream.url, None, self.upstream.deadline_s)
+        self._reviews = AllowedReviews(self.allowed, None if self._judge is None else ServerCalls(self._judge))
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
         """Keep connections to the server for the duration of a `with` block."""
         async with AsyncExitStack() as stack:
-            for one in (self.upstream, self.helper):
+            for one in (self.upstream, self._judge):
                 if one is not None:
                     await stack.enter_async_context(one.opened())
             yield
@@ -198,10 +209,13 @@ class LocalServer:
             if given is not None or name == "finished_step":
                 raise
             root = None
-        work = DeepWorkCall(name, params["arguments"], root, server)
+        review = AllowedReview() if root is None else await anyio.to_thread.run_sync(self._reviews.of, root.path)
+        work = DeepWorkCall(name, params["arguments"], root, server, review.reviewing)
         arguments, problems = await work.prepared()
         once = partial(server.passed_on, on_progress=_progress(ctx))
-        return await work.finished(await _answered(ctx, once, {**params, "arguments": arguments}), problems)
+        again = partial(_answered, ctx, once, {**params, "arguments": arguments})
+        problems += [review.problem] if review.problem is not None and name == "start_workflow" else []
+        return await work.finished(await work.reviewed(await again(), again), problems)
 
     async def _mission_control(
         self, ctx: Context, name: str, params: dict[str, Any], server: ServerCalls
