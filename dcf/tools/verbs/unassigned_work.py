@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 
 from dcf.asl.state_paths import name_of
-from dcf.errors import DcfError
+from dcf.errors import DcfError, StoreUnavailable
 from dcf.features.work.takers import Taker
 from dcf.tools.verbs.awaited_leases import AT_LIMIT, Wait, leased, other_function
 from dcf.values.json_text import Json
@@ -30,7 +30,13 @@ async def listed(app: "Application", wait: Wait) -> AsyncIterator[None]:
     """List the agent, while it waits, among those that are notified of work that no agent is assigned to."""
     names = None if wait.lease_states is None else tuple(wait.lease_states)
     taker, project = Taker(agent_id=wait.agent_id, states=names), current_caller().project
-    entry = await anyio.to_thread.run_sync(app.takers.enter, taker, project, wait.timeout_s)
+    try:
+        entry = await anyio.to_thread.run_sync(app.takers.enter, taker, project, wait.timeout_s)
+    except StoreUnavailable as error:
+        if not error.is_full:
+            raise
+        yield  # a full Redis takes no entry; it looks itself, at the beginning and at the end
+        return
     try:
         yield
     finally:
