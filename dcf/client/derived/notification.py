@@ -24,7 +24,7 @@ def await_workflow_event(
     whole_input: bool = False,
     unassigned: bool = False,
 ) -> Conversation[AwaitedEvent]:
-    """Wait for your next `work`: it comes leased, with its input and `next` calls; on 'timeout' call again.
+    """Wait for `work`: it comes leased, with its input and `next` calls; on 'timeout' call again.
 
     Renew within `sign_within_s` what takes longer. Events without `work` come again until you acknowledge them.
     """

@@ -55,10 +55,10 @@ async def await_workflow_event(
     on: "Application",
     agent_id: OwnAgentId,
     *,
-    timeout_s: Annotated[float, Argument(means="Longest wait in seconds (0 to 50).", ge=0, le=50)] = 20,
+    timeout_s: Annotated[float, Argument(means="Longest wait in seconds.", ge=0, le=50)] = 20,
     ack_message_id: Annotated[
         str | None,
-        Argument(means="message_id of the event you have dealt with.", pattern=r"^[0-9]{1,20}-[0-9]{1,20}$"),
+        Argument(means="message_id of an event that is done.", pattern=r"^[0-9]{1,20}-[0-9]{1,20}$"),
     ] = None,
     lease: Annotated[bool, Argument(means="Lease the state that is ready; false: only tell me.", listed=False)] = True,
     lease_ttl_s: Annotated[LeaseTtl, Argument(means="Seconds of the lease.", listed=False)] = 300,
@@ -93,9 +93,9 @@ async def await_workflow_event(
         ),
     ] = None,
     whole_input: WholeInput = False,
-    unassigned: Annotated[bool, Argument(means="Also bring work that no agent is assigned to.")] = False,
+    unassigned: Annotated[bool, Argument(means="Also bring work that no agent is assigned to.", plain=True)] = False,
 ) -> Answered[AwaitedEvent]:
-    """Wait for your next ``work``: it comes leased, with its input and ``next`` calls; on 'timeout' call again.
+    """Wait for ``work``: it comes leased, with its input and ``next`` calls; on 'timeout' call again.
 
     Renew within ``sign_within_s`` what takes longer. Events without ``work`` come again until you acknowledge them.
     """
