@@ -18,7 +18,6 @@ from dcf.errors import InvalidArgument
 from dcf.features.work.askers import Handed
 from dcf.store.events.inbox import Message
 from dcf.tools.verbs.awaited_leases import AT_LIMIT, Wait, asker_of, is_to_lease, leased, other_function, take
-from dcf.tools.verbs.unassigned_work import is_unwanted, listed, look
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.verbs.answers.next_calls import calls_about, wait_again
@@ -118,6 +117,8 @@ async def await_workflow_event(
         return again
     if not unassigned:
         return await _awaited(on, wait, acknowledged)
+    from dcf.tools.verbs.unassigned_work import listed  # noqa: PLC0415 - few waits need it
+
     async with listed(on, wait):
         return await _unassigned(on, wait, acknowledged) or await _awaited(on, wait, acknowledged)
 
@@ -138,7 +139,7 @@ async def _awaited(app: "Application", wait: Wait, acknowledged: str | None) -> 
         if await _is_elsewhere(app, message.event):  # it comes again, to a key that may see it
             acknowledged, heard, left = None, _nobody, max(0.0, until - time.monotonic())
             continue
-        if await is_unwanted(app, wait, message.event):
+        if await _is_unwanted(app, wait, message.event):
             acknowledged, heard, left = message.message_id, _nobody, max(0.0, until - time.monotonic())
             continue
         other = await other_function(app, wait, message.event)
@@ -216,10 +217,21 @@ def _has_arrived(handed: Handed, acknowledged: str | None) -> bool:
     return acknowledged is not None and handed.message_id == acknowledged
 
 
+async def _is_unwanted(app: "Application", wait: Wait, event: Json) -> bool:
+    """Return True for an event of a state that no agent is assigned to, if this wait is not for such states."""
+    if not isinstance(event, dict) or event.get("unassigned") is not True:
+        return False
+    from dcf.tools.verbs.unassigned_work import is_unwanted  # noqa: PLC0415 - few waits need it
+
+    return await is_unwanted(app, wait, event)
+
+
 async def _unassigned(
     app: "Application", wait: Wait, acknowledged: str | None, was_there: bool | None = None
 ) -> Answered[AwaitedEvent] | None:
     """Return work that no agent is assigned to, if there is some; acknowledge an event with it."""
+    from dcf.tools.verbs.unassigned_work import look  # noqa: PLC0415 - few waits need it
+
     found = await look(app, wait)
     if found is None:
         return None

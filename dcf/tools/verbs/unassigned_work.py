@@ -69,9 +69,7 @@ async def look(app: "Application", wait: Wait) -> tuple[dict[str, Json], dict[st
 
 
 async def is_unwanted(app: "Application", wait: Wait, event: dict[str, Json]) -> bool:
-    """Return True for an event of a state that no agent is assigned to, if this wait is not for such states."""
-    if event.get("unassigned") is not True:
-        return False
+    """Return True if this wait is not for a state that no agent is assigned to, which an event is about."""
     if not wait.unassigned:
         return True
     is_named = wait.lease_states is None or name_of(event["target_state"]) in wait.lease_states
