@@ -18,6 +18,8 @@ from dcf.features.retention.storage import Deletion
 from dcf.features.schedules.operations import Schedules
 from dcf.features.schedules.storage import ScheduleStore
 from dcf.features.search.storage import RunTexts
+from dcf.features.work.taker_storage import Takers
+from dcf.features.work.unassigned_operations import UnassignedWork
 from dcf.runs.clock.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.lifecycle import Lifecycle
@@ -97,6 +99,7 @@ def opened(place: Place) -> Iterator[Dcf]:
         platform,
         platform.deliver_all,
         to_run=Children(plane, starting, outbox).handle,
+        to_anybody=UnassignedWork(plane, Takers(connections), platform.deliver_all).offer,
     )
     retention = Retention(plane, store, outbox, Deletion(connections))
     deliveries = DeliveryThreads(notifications.deliver_all)

@@ -24,14 +24,14 @@ from dcf.features.traces.operations import RunTraces, open_traces
 from dcf.features.usage.operations import Usages
 from dcf.features.webhooks.operations import Offers
 from dcf.features.webhooks.storage import Webhooks
-from dcf.ports import Deliverer, Platform
+from dcf.ports import Platform
 from dcf.runs.clock.clock import RunClock
 from dcf.runs.clock.upkeep import open_upkeep
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.notifying.activity import Activity
 from dcf.runs.notifying.breaker import Breaker, GuardedDeliverer
 from dcf.runs.notifying.deliveries import DeliveryThreads
-from dcf.runs.notifying.notifications import Notifications
+from dcf.runs.notifying.notifications import Notifications, ToAnybody
 from dcf.runs.notifying.queues import Lanes
 from dcf.runs.views.histories import Histories
 from dcf.settings.process import Settings
@@ -61,10 +61,21 @@ def platform_parts(settings: Settings, connections: Connections, plane: ControlP
     )
 
 
-def _notifications(parts: PartsOfRuns, platforms: Platforms, people: Deliverer) -> tuple[Notifications, Lanes]:
+def _notifications(
+    parts: PartsOfRuns, platforms: Platforms, mailbox: Mailbox, to_anybody: ToAnybody
+) -> tuple[Notifications, Lanes]:
     lanes, told, together = Lanes(platforms.remote_kinds_of), parts.told, platforms.deliver_all
-    to_run = parts.children.handle
-    found = Notifications(parts.plane, parts.outbox, told, platforms, together, people, to_run=to_run, lanes=lanes)
+    found = Notifications(
+        parts.plane,
+        parts.outbox,
+        told,
+        platforms,
+        together,
+        mailbox,
+        to_run=parts.children.handle,
+        to_anybody=to_anybody,
+        lanes=lanes,
+    )
     parts.retention.before_deletion(found.take_leave)
     return found, lanes
 
@@ -141,10 +152,10 @@ def health_of(settings: Settings, connections: Connections, *, remote: tuple[str
 
 @contextmanager
 def open_deliveries(
-    parts: PartsOfRuns, platforms: Platforms, mailbox: Mailbox
+    parts: PartsOfRuns, platforms: Platforms, mailbox: Mailbox, to_anybody: ToAnybody
 ) -> Iterator[tuple[Notifications, DeliveryThreads]]:
     """Return threads that deliver what runs owe: at once after a commit of this process, and when the clock says so."""
-    notifications, lanes = _notifications(parts, platforms, mailbox)
+    notifications, lanes = _notifications(parts, platforms, mailbox, to_anybody)
     deliveries = DeliveryThreads(notifications.deliver_all, further=lanes)
     parts.plane.hand_over_to(deliveries.hand_over, notifications.tell_at_once)
     try:

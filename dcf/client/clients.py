@@ -51,13 +51,22 @@ class _Clients(VerbMethods):
         *,
         concurrency: int = 1,
         lease_ttl_s: int = 30,
+        unassigned: bool = False,
     ) -> Serving:
         """Serve functions, by their states or those of a flow, as an agent on threads of this process, from now on.
 
         `with client.serve(...)`, or `async with`, stops it at the end of the block; otherwise `close` does. Runs reach
-        it when they are started with `agents=agent_id`. `wait` and `result` raise what ended it.
+        it when they are started with `agents=agent_id`. With `unassigned` it also does Tasks that no agent is assigned
+        to. `wait` and `result` raise what ended it.
         """
-        serving = Serving(self._lend(), functions, agent_id, concurrency=concurrency, lease_ttl_s=lease_ttl_s)
+        serving = Serving(
+            self._lend(),
+            functions,
+            agent_id,
+            concurrency=concurrency,
+            lease_ttl_s=lease_ttl_s,
+            unassigned=unassigned,
+        )
         self._servings.append(serving)
         return serving
 

@@ -46,7 +46,7 @@ class ServerCalls:
                 return result
             await anyio.sleep(tries.pause_after(failure_of(answer)))
 
-    async def call(self, tool: str, **arguments: Json) -> dict[str, Json]:
+    async def call(self, tool: str, /, **arguments: Json) -> dict[str, Json]:
         """Return the answer of a tool; raise ToolCallFailed if it is an error or a refusal."""
         given = {name: value for name, value in arguments.items() if value is not None}
         params: dict[str, Any] = {"name": tool, "arguments": given}

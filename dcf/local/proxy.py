@@ -7,12 +7,13 @@ names files gets their hashes.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import anyio
+import anyio.to_thread
 from mcp.server.context import CallNext, ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
@@ -38,13 +39,14 @@ from dcf.local.answers import as_result, failed, refused
 from dcf.local.broken_connections import FAILED
 from dcf.local.calls import ServerCalls
 from dcf.local.command_templates import Allowed
+from dcf.local.deepwork.allowed_review import AllowedReview, AllowedReviews
 from dcf.local.deepwork.project_calls import DeepWorkCall, is_one
 from dcf.local.gate_runs import run_gates
 from dcf.local.git import GitRefused
 from dcf.local.local_tools import TOOLS, LocalCall
 from dcf.local.output_files import COMPLETION, UPLOAD, described, names_files
 from dcf.local.upstream import Upstream
-from dcf.local.working_root import QUESTION, RootsWanted, WorkingRoot
+from dcf.local.working_root import QUESTION, RootsWanted, WorkingDirectory, WorkingRoot
 from dcf.values.json_text import Json
 from dcf.version import __version__
 
@@ -83,12 +85,21 @@ class LocalServer:
     allowed: Allowed
     upload: bool = False
     helper: Upstream | None = None
+    _judge: Upstream | None = field(init=False)
+    _reviews: AllowedReviews = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Prepare the calls that give verdicts: with the helper's key, or with none where the agent has none either."""
+        self._judge = self.helper
+        if self.helper is None and self.upstream.api_key is None:
+            self._judge = Upstream(self.upstream.url, None, self.upstream.deadline_s)
+        self._reviews = AllowedReviews(self.allowed, None if self._judge is None else ServerCalls(self._judge))
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
         """Keep connections to the server for the duration of a `with` block."""
         async with AsyncExitStack() as stack:
-            for upstream in (self.upstream, self.helper):
+            for upstream in (self.upstream, self._judge):
                 if upstream is not None:
                     await stack.enter_async_context(upstream.opened())
             yield
@@ -198,14 +209,24 @@ class LocalServer:
             if directory is not None or name == "finished_step":
                 raise
             root = None
-        call = (
-            DeepWorkCall(name, params["arguments"], root, server)
-            if is_one(self.upstream.profile, name)
-            else mission_control.MissionCall(name, params["arguments"], root)
-        )
+        if is_one(self.upstream.profile, name):
+            return await self._deepwork(ctx, params, root, server)
+        call = mission_control.MissionCall(name, params["arguments"], root)
         arguments = await call.prepared()
         once = partial(server.passed_on, on_progress=_progress(ctx))
         return await call.finished(await _answered(ctx, once, {**params, "arguments": arguments}))
+
+    async def _deepwork(
+        self, ctx: Context, params: dict[str, Any], root: WorkingDirectory | None, server: ServerCalls
+    ) -> dict[str, Any]:
+        name = params["name"]
+        review = AllowedReview() if root is None else await anyio.to_thread.run_sync(self._reviews.of, root.path)
+        problems = [review.problem] if review.problem is not None and name == "start_workflow" else []
+        call = DeepWorkCall(name, params["arguments"], root, server, review.reviewing, problems)
+        arguments = await call.prepared()
+        once = partial(server.passed_on, on_progress=_progress(ctx))
+        again = partial(_answered, ctx, once, {**params, "arguments": arguments})
+        return await call.finished(await call.reviewed(await again(), again))
 
     async def _listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> Any:
         """Serve a stream of changes; one that outlives a server tells of everything it listens to once, as changed."""

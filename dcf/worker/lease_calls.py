@@ -42,27 +42,38 @@ class NotLeased:
 class LeaseCalls:
     """The calls of one agent."""
 
-    def __init__(self, tools: ToolCaller, agent_id: str, *, lease_ttl_s: int, wait_s: float) -> None:
+    def __init__(
+        self, tools: ToolCaller, agent_id: str, *, lease_ttl_s: int, wait_s: float, unassigned: bool = False
+    ) -> None:
         self.agent_id = agent_id
+        self._unassigned = unassigned
         self._tools = tools
         self._ttl_s = lease_ttl_s
         self._wait_s = wait_s
         self._token: str | None = None
 
     def await_event(
-        self, handled: str | None, states: Sequence[str] | None, placed: Mapping[str, list[str]]
+        self,
+        handled: str | None,
+        states: Sequence[str] | None,
+        placed: Mapping[str, list[str]],
+        named: Sequence[str] | None = None,
     ) -> dict[str, Json]:
         """Wait for the next event, and acknowledge the one that was handled.
 
         What is ready of these states (None: of all) comes leased, as `work`; where they are none, or too many to
         name them in every call, nothing does. `placed` has the functions for states of these names: one that means
-        another function does not come leased either. The token is the same until an answer has come, so that a call
+        another function does not come leased either. `named` are the states of which a worker for unassigned work may
+        be told (None: all). The token is the same until an answer has come, so that a call
         whose answer was lost finds its lease again.
         """
         self._token = self._token or _new_token()
         only: dict[str, Json] = {}
         if states is not None:
             only = {"lease_states": list(states)} if 0 < len(states) <= _MOST_NAMED else {"lease": False}
+        if self._unassigned:
+            is_short = named is not None and 0 < len(named) <= _MOST_NAMED
+            only |= {"unassigned": True} | ({"lease_states": list(named or ())} if is_short else {})
         if placed and max(len(placed), *map(len, placed.values())) <= _MOST_NAMED:
             only["lease_functions"] = {state: list[Json](places) for state, places in placed.items()}
         answer = self._tools.call(

@@ -152,6 +152,9 @@ def worker(
     grace: Annotated[
         float, typer.Option(help="Seconds that states in hand get to finish once it is told to end.", min=0, max=3600)
     ] = 20,
+    unassigned: Annotated[
+        bool, typer.Option("--unassigned", help="Also take states that no agent is assigned to, of any run.")
+    ] = False,
     check: Annotated[bool, typer.Option("--check", help="Only import the functions and tell which.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print {agent_id, states}, then a line for what happens to each state.")
@@ -204,6 +207,7 @@ def worker(
         grace_s=grace,
         as_json=as_json,
         leashed=leash,
+        unassigned=unassigned,
     )
     working.work(found, agent_id, opening.settings(), options)
 

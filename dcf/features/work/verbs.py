@@ -144,7 +144,8 @@ def _claimed(
 ) -> Answered[FoundWork] | RefusedWith:
     claimed = on.work.claim_work(query, wish, _asker(query, wish.owner, request_id))
     if isinstance(claimed, Refusal):
-        return RefusedWith(claimed, {"next": [wait_again(wish.owner)]})
+        is_filtered = any((query.workflow, query.run, query.skill)) or query.project != current_caller().project
+        return RefusedWith(claimed, {"next": [wait_again(wish.owner, unassigned=not is_filtered)]})
     leased = claimed.leased
     work = work_shown(on, claimed.workflow_id, leased, whole_input=whole_input)
     members = {

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from dcf.errors import ToolCallFailed
 from dcf.local.deepwork.quality_gate import CONFIGURATION, QualityGate
 from dcf.local.deepwork.review_request import ReviewRequest
 from dcf.local.deepwork.review_verdict import ReviewVerdict
@@ -20,6 +21,7 @@ from dcf.values.records import record
 _OVERTAKEN: Final = frozenset({"not_judged", "content_changed", "run_over", "state_terminal", "already_done"})
 """Refusals of a verdict after which the same call of the agent finds out how the step stands."""
 
+_KEY: Final = f"DCF_HELPER_KEY must be a key of this agent: dcf keys add --agent-id {QUALITY_GATE} --scope work"
 _OTHERWISE: Final = "Or pass quality_review_override_reason, if the user agrees that no review is necessary."
 
 
@@ -39,6 +41,14 @@ class Reviewing:
         self, root: Path, result: dict[str, Any], again: Callable[[], Awaitable[dict[str, Any]]]
     ) -> dict[str, Any]:
         """Review the step that a result says is waiting; return the result of the same call after that."""
+        try:
+            return await self._judged(root, result, again)
+        except ToolCallFailed as refused:
+            return _failed(f"The server does not take the verdict of the quality gate. {refused.message}", _KEY)
+
+    async def _judged(
+        self, root: Path, result: dict[str, Any], again: Callable[[], Awaitable[dict[str, Any]]]
+    ) -> dict[str, Any]:
         place = result["structuredContent"]["waits_for_review"]
         waiting = await self._waiting(place)
         if self.gate is None or waiting is None:
@@ -73,8 +83,9 @@ class Reviewing:
                 criteria=[result.as_json() for result in verdict.results],
                 comment=verdict.feedback,
             )
-        except NotDone as refused:
-            if refused.failure.code not in _OVERTAKEN:
+        except (NotDone, ToolCallFailed) as refused:
+            code = refused.code if isinstance(refused, ToolCallFailed) else refused.failure.code
+            if code not in _OVERTAKEN:
                 raise
 
 
@@ -103,7 +114,9 @@ def _often(attempt: int, verdict: ReviewVerdict) -> str:
 
 def _mend(gate: QualityGate) -> str:
     command = " ".join(gate.words)[:200]
-    return f"Check the command '{command}' (--quality-gate or {CONFIGURATION}), and call again. {_OTHERWISE}"
+    return (
+        f"Check the command '{command}' ({CONFIGURATION}, or --quality-gate of dcf serve), and call again. {_OTHERWISE}"
+    )
 
 
 def _failed(message: str, hint: str) -> dict[str, Any]:

@@ -21,4 +21,4 @@ class ReviewCalls(Protocol):
     """Calls dcf's own tools, for the quality gate: whoever made an output does not judge it."""
 
     async def call(self, tool: str, /, **arguments: Json) -> Mapping[str, Json]:
-        """Return the answer; raise NotDone where it is not ok."""
+        """Return the answer; raise NotDone or ToolCallFailed where it is not ok."""

@@ -20,7 +20,7 @@ from dcf.profiles.deepwork.catalogue import (
     shown_of,
     workflow_of,
 )
-from dcf.profiles.deepwork.jobs import document_of, machine_of, order_of, read_job
+from dcf.profiles.deepwork.jobs import QUALITY_GATE, document_of, machine_of, order_of, read_job
 from dcf.profiles.deepwork.reviews import BOX as REVIEWS
 from dcf.profiles.deepwork.reviews import needs_work, reviewed
 from dcf.profiles.deepwork.session import TAG, DeepRun, Session, scope_of, session_id, session_of
@@ -67,7 +67,9 @@ async def start_workflow(native: Native, args: calls.StartJobWorkflowCall) -> Js
     run = session.current
     if run is None or run.last is not None or any(run.read.input(name) != value for name, value in said.items()):
         order = order_of(workflow)
-        document = machine_of(job, workflow, args.reviewed_by if native.is_local else None)
+        # Only the local user may have nobody review. That one certain agent reviews is less than that anybody does.
+        may_choose = native.is_local or args.reviewed_by == QUALITY_GATE
+        document = machine_of(job, workflow, args.reviewed_by if may_choose else None)
         agent = native.agent()
         around = None if run is None else run.id
         started = await native.call(

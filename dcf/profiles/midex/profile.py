@@ -17,6 +17,7 @@ from dcf.profiles.midex.content import BOX as CONTENT
 from dcf.profiles.midex.content import contract_of, phases_of, project_at, project_at_number
 from dcf.profiles.midex.contracts import LAYERS, broken, check_contract, or_nothing
 from dcf.profiles.midex.executions import TAG, execution_of, executions, meta_of
+from dcf.profiles.midex.members import MEMBERS, add_members, agents_of, as_stranger, holder_of
 from dcf.profiles.midex.records import BOX as RECORDS
 from dcf.profiles.midex.records import artifacts_of, findings_of, logs_of
 from dcf.profiles.midex.words import INCOMPLETE, PENDING, STEP_FAILED, check_move, execution_state, step
@@ -45,9 +46,9 @@ async def start_execution(native: Native, args: calls.StartExecutionCall) -> Jso
         tags_json=[TAG],
         timeout_s=None if args.timeout_ms is None else -(-args.timeout_ms // _MS),
     )
-    run = str(opened["workflow_id"])
+    run, phases = str(opened["workflow_id"]), await phases_of(native, args.workflow_name, project)
+    await add_members(native, run, [*agents_of(phases), *(args.members or ())])
     await native.call("pause_run", workflow_id=run, reason=PENDING)
-    phases = await phases_of(native, args.workflow_name, project)
     return await execution_of(native, await meta_of(native, run)) | ({} if phases is None else {"phases": phases})
 
 
@@ -55,6 +56,8 @@ async def start_execution(native: Native, args: calls.StartExecutionCall) -> Jso
 async def transition_workflow_state(native: Native, args: calls.TransitionWorkflowStateCall) -> Json:
     """Move the run, if the move is one that executions make."""
     meta = await meta_of(native, args.execution_id)
+    if args.members:
+        await add_members(native, args.execution_id, args.members)
     if check_move(meta, args.new_state):
         await _move(native, meta, args.execution_id, args.new_state, args.error)
     return {"success": True}
@@ -116,6 +119,14 @@ async def start_step(native: Native, args: calls.StartStepCall) -> Json:
     run = await read_run(native, args.execution_id)
     _must_run(run)
     name, agent = _unit_name(args.step_name), native.agent()
+    try:
+        await _begin(native, run, name, agent, args)
+    except NotDone as refused:
+        raise as_stranger(native, refused) from None
+    return step(await read_unit(native, run.run, name), run.meta.get("created_at"))
+
+
+async def _begin(native: Native, run: Grown, name: str, agent: str, args: calls.StartStepCall) -> None:
     found = run.units.get(name)
     if found is None:
         await growing_runs.add(native, run.run, await _unit(native, run, name, args), agent, "start_step")
@@ -126,20 +137,20 @@ async def start_step(native: Native, args: calls.StartStepCall) -> Json:
             await native.call("retry_unit", workflow_id=run.run, unit=name, reason="start_step")
             found = await read_unit(native, run.run, name)
         await growing_runs.begin(native, found, agent)
-    return step(await read_unit(native, run.run, name), run.meta.get("created_at"))
 
 
 @_BOX.tool(calls.CompleteStepCall, Scope.WORK)
 async def complete_step(native: Native, args: calls.CompleteStepCall) -> Json:
     """Complete the unit, whose output is checked in the same transaction; or fail it."""
     run, name = place_of(args.step_id, "stepId")
-    found = await read_unit(native, run, name)
+    found, meta = await read_unit(native, run, name), await meta_of(native, run)
     error = None if args.error is None else (STEP_FAILED, args.error)
+    holder = await holder_of(native, meta, found)
     try:
-        await growing_runs.end(native, found, args.output, error)
+        await growing_runs.end(native if holder is None else native.for_agent(holder), found, args.output, error)
     except NotDone as refused:
         raise _with_every_problem(refused) from None
-    return step(await read_unit(native, run, name), (await meta_of(native, run)).get("created_at"))
+    return step(await read_unit(native, run, name), meta.get("created_at"))
 
 
 @_BOX.tool(calls.GetExecutionHistoryCall, read_only=True)
@@ -260,7 +271,12 @@ def _must_run(run: Grown) -> None:
 
 def _unit_name(step_name: str) -> str:
     """Return the name of a step's unit: the step's own, if it can be one."""
-    plain = 0 < len(step_name) <= _LONGEST_UNIT and step_name.isprintable() and "/" not in step_name
+    plain = (
+        step_name != MEMBERS
+        and 0 < len(step_name) <= _LONGEST_UNIT
+        and step_name.isprintable()
+        and "/" not in step_name
+    )
     return step_name if plain else f"{slug_of(step_name)}-{digest_of(step_name)}"
 
 

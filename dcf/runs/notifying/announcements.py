@@ -10,7 +10,7 @@ from zlib import crc32
 
 from dcf.core.documents.decision import Snapshot
 from dcf.core.documents.model import Meta, RunStatus, StateDoc
-from dcf.core.documents.notices import TO_HOLDERS, NoticeKind, talk_kind
+from dcf.core.documents.notices import TO_ANYBODY, TO_HOLDERS, NoticeKind, talk_kind
 from dcf.core.lifecycle.inspection import is_ready
 from dcf.features.people.answering import waits_for_person
 from dcf.features.people.model import Asking
@@ -90,6 +90,8 @@ def is_outdated(entry: OutboxEntry, snapshot: Snapshot) -> bool:
     state = entry.state or entry.about
     if state is None:
         return entry.type.startswith(NoticeKind.UNSTARTED) and meta.is_started
+    if entry.type.startswith(TO_ANYBODY) and meta.assigned(state):
+        return True  # an agent was assigned since
     doc = snapshot.states.get(state)
     return doc is None or doc.lease.epoch != entry.epoch or _is_done(entry, meta, doc, snapshot.now)
 
@@ -140,6 +142,8 @@ def event_of(
         if is_over:
             return event | {"type": "run_over", "status": status.value}
         return event | {"type": "lease_lost", "epoch": entry.epoch}
+    if entry.type.startswith(TO_ANYBODY):
+        event |= {"unassigned": True}
     event["control_plane"] |= {
         "state_key": run.state(entry.state),
         "input_key": run.input(entry.state),

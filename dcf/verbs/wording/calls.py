@@ -760,7 +760,7 @@ CALLS: Final[Mapping[str, CallRow]] = {
         "mcp_tools_csv_path mcp_cases_csv_path out_path", True, (), MethodForm("csv_to_stub_config", "", ""), None
     ),
     "await_workflow_event": CallRow(
-        "agent_id timeout_s ack_message_id lease lease_ttl_s lease_token lease_states lease_functions request_id whole_input",
+        "agent_id timeout_s ack_message_id lease lease_ttl_s lease_token lease_states lease_functions request_id whole_input unassigned",
         False,
         (),
         MethodForm("await_workflow_event", "agent_id", ""),
