@@ -33,7 +33,7 @@ class ToolRefused(Exception):
 
 @record(frozen=True, slots=True, kw_only=True)
 class ActionOutcome:
-    """What became of an action, to be shown once on the next page. `done`: it was carried out, now or before."""
+    """The result of an action, shown once on the next page. `done`: it was carried out, now or before."""
 
     done: bool
     message: str
@@ -80,6 +80,21 @@ class Visit:
         action = ACTIONS.get(tool)
         allowed = action is not None and (not action.scopes or bool(action.scopes & self.caller.scopes))
         return allowed and self.may_act and not settings.read_only
+
+    def hindrance(self, tool: str) -> str:
+        """Return why the caller may not use a tool here, and what would change it; empty if it may."""
+        if self.may(tool):
+            return ""
+        if self.application.settings.read_only:
+            return "This server is read-only (DCF_READ_ONLY)."
+        if not self.may_act:
+            return "This page only shows runs: its server was started without --allow-actions."
+        if self.caller.local:
+            return "This server lets only keys do that: start it with DCF_ALLOW_OPERATOR=1, or log in with a key."
+        action = ACTIONS.get(tool)
+        scopes = {TOOLS[tool].scope} if action is None or not action.scopes else action.scopes
+        names = "' or '".join(sorted(scope.value for scope in scopes))
+        return f"Your key lacks the scope '{names}'."
 
     @property
     def trouble(self) -> Trouble | None:

@@ -4,7 +4,7 @@ It knows neither how the tools are reached nor who works on the states, only whe
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -122,6 +122,15 @@ class Planner:
         """Read where the run stands, as `dcf show` does; retry while Redis is unreachable and time is left."""
         runs = self._place.found.runs
         return once_possible(lambda: runs.overview(run_id).as_json(), self.check, self._place.deadline)
+
+    def failures(self, run_id: str) -> Iterator[str]:
+        """Yield a sentence for each state that failed: its name, its attempts and its error."""
+        from dcf.runs.views.overview import glance
+
+        for view in glance(self._place.found.control_plane, run_id).failures:
+            attempts = view.doc.attempts
+            after = f" after {attempts} {'attempt' if attempts == 1 else 'attempts'}" if attempts else ""
+            yield f"{view.path} failed{after}: {view.doc.last_error or 'no error was recorded'}"
 
     def trace(self, run_id: str) -> None:
         """Have the run's trace sent, where traces are wanted: there may be no clock after this process."""
