@@ -73,7 +73,9 @@ def print_ended(document: Mapping[str, Json]) -> None:
     out.print(Text.assemble(status_text(status), f"  {run}"), soft_wrap=True)
     failed = {path: doc for path, doc in document["states"].items() if doc["status"] == "failed"}
     for path, doc in failed.items():
-        attempts = f" after {doc['attempts']} attempts" if doc["attempts"] else ""
+        attempts = (
+            f" after {doc['attempts']} {'attempt' if doc['attempts'] == 1 else 'attempts'}" if doc["attempts"] else ""
+        )
         told = f"! {path} failed{attempts}: {doc.get('last_error') or 'no error was recorded'}"
         print_wrapped(out, Text(clean(told, _LONGEST), style="yellow"), indent=2)
     reason = [str(meta[name]) for name in ("error", "cause", "finalize_note") if meta.get(name)]

@@ -44,7 +44,9 @@ def print_ending(ending: Ending, took_s: float, *, again: str | None, lines: Seq
     facts = f"  {run_id}  {_counts(result['states'])}  {seconds(took_s)}"
     out.print(Text.assemble(views.status_text(result["status"]), facts), soft_wrap=True)
     out.print(views.states_table(result["states"], datetime.now(UTC)))
+    out.print()
     if result["status"] == "succeeded":
+        out.print(Text("Output:", style="bold"))
         views.print_document(out, result["output"])
     for failure in ending.failures or _reason(result):
         out.print(Text(f"✘ {clean(failure, _LONGEST)}", style="red"), soft_wrap=True)
@@ -52,9 +54,9 @@ def print_ending(ending: Ending, took_s: float, *, again: str | None, lines: Seq
         out.print(Text(f"  at {clean(line)}", style="dim"), soft_wrap=True)
     for wait in ending.waits:
         out.print(Text(clean(wait, _LONGEST), style="yellow"), soft_wrap=True)
-    out.print(Text("Next:", style="bold"))
+    out.print(Text("\nNext:", style="bold"))
     for aim, command in _steps(ending, again):
-        out.print(Text.assemble((f"  {aim:<18}", "dim"), clean(command, _LONGEST)), soft_wrap=True)
+        out.print(Text.assemble((f"  {aim:<20}", "dim"), clean(command, _LONGEST)), soft_wrap=True)
 
 
 def command_again(arguments: Sequence[str]) -> str | None:
@@ -86,8 +88,8 @@ def _reason(result: Mapping[str, Json]) -> tuple[str, ...]:
 def _steps(ending: Ending, again: str | None) -> list[tuple[str, str]]:
     run_id = clean(ending.result["workflow_id"])
     steps = [
-        ("see each state", f"dcf web --auth off, then http://127.0.0.1:8337/ui/runs/{run_id}"),
-        ("states, outputs", f"dcf show {run_id} --json"),
+        ("see it in a browser", f"dcf web --auth off, then http://127.0.0.1:8337/ui/runs/{run_id}"),
+        ("outputs of states", f"dcf show {run_id} --json"),
         ("history", f"dcf runs events {run_id}"),
         ("run it again", again or "the same command, without --id"),
     ]

@@ -148,7 +148,7 @@ def test_the_result_of_a_run(text: str, capsys: pytest.CaptureFixture[str]) -> N
     print_ending(ending, 1.5, again=text, lines=(text,))
     printed = capsys.readouterr().out
     assert all(map(is_harmless, printed.split("\n")))
-    assert len(printed.splitlines()) == 12
+    assert len(printed.splitlines()) == 14
 
 
 def test_a_very_long_error_is_cut() -> None:
