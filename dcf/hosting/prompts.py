@@ -1,4 +1,4 @@
-"""What a model is told: who it is and how it answers, and its piece of work. The same words for every SDK.
+"""The texts for a model: its role, the form of its answer, and its Task. The same words for every SDK.
 
 Imports only the standard library.
 """

@@ -1,4 +1,4 @@
-"""Files that a result names: looked up on this disk, and described beside the result. docs/local.md has the convention.
+"""Files that a result names: read from this disk, and described with the result. docs/local.md has the convention.
 
 A result may have a member `files`, a list of paths below the root. Beside it `file_hashes` gets the sha256 and size of
 each, by its path; with `upload_files` in the call their contents become artifacts of the run, and their ids stand
@@ -90,7 +90,7 @@ def _named(output: Json) -> list[str]:
 
 
 def _value(given: Json) -> Json:
-    """Return what an argument holds that takes JSON text and native values; text that is no JSON names nothing."""
+    """Return what an argument holds that takes JSON text and native values; text that is not JSON names no files."""
     if not isinstance(given, str):
         return given
     try:

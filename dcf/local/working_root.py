@@ -48,7 +48,7 @@ class WorkingDirectory:
 
 @dataclass(slots=True)
 class WorkingRoot:
-    """Finds the directory of each call. What it knows of a client is forgotten when the client says it changed."""
+    """Finds the directory of each call. Its data of a client is forgotten when the client reports a change."""
 
     configured: Path | None
     _roots: tuple[Path, ...] | None = None
@@ -116,7 +116,7 @@ def _path(uri: str) -> Path | None:
 def _within(boundaries: tuple[Path, ...], path: Path, name: str) -> Path:
     """Return a directory that is a boundary or lies below it; raise InvalidArgument for any other."""
     if not boundaries:
-        raise InvalidArgument(f"{name} names a directory, and nobody said which ones may be named.", _BOUND_IT)
+        raise InvalidArgument(f"{name} names a directory, but no allowed directories are configured.", _BOUND_IT)
     if not any(path.is_relative_to(boundary) for boundary in boundaries):
         listed = " or ".join(str(boundary) for boundary in boundaries[:5])
         raise InvalidArgument(f"{name} is not below {listed}.", f"Name {listed}, or a directory below it.")

@@ -116,9 +116,9 @@ class _Building:
 
 
 def spans_of(workflow_id: str, workflow_name: str, events: Iterable[Mapping[str, Json]]) -> list[RunSpan]:
-    """Return the spans that the events of a run tell of, oldest first as `dcf runs events` prints them; root first.
+    """Return the spans that the events of a run describe, oldest first as `dcf runs events` prints them; root first.
 
-    Events of types that are not known stand in the span of their state, or of the run.
+    Events of unknown types are added to the span of their state, or of the run.
     """
     fold = _SpanFold(workflow_id, workflow_name)
     for event in events:

@@ -1,7 +1,7 @@
 """Carries out the actions of the page: asked for by a button, confirmed on a page of its own, done by a tool.
 
 The confirmation has an id of its own, made with its page. With it an action is applied once, however often it is sent:
-the tool recognises the id, or, where it takes none, this module does. What the tool refuses is told as a refusal.
+the tool recognises the id, or this module does for tools without ids. A rejected call is shown as rejected.
 """
 
 import re
@@ -34,7 +34,7 @@ _OWN: Final = frozenset({"_token", "_back", "_step", "_request"})
 _REQUEST_ID: Final = re.compile(r"[0-9a-f]{32}")
 _TICKED: Final = frozenset({"1", "on", "true", "True"})
 _OF_NOBODY: Final = frozenset({"agent_id", "group"})
-"""What only a caller says whose key is bound to nobody."""
+"""Arguments that only a caller with an unbound key may send."""
 _ABOUT: Final[Mapping[str, str]] = {
     "workflow_id": "run",
     "state": "state",
@@ -70,7 +70,7 @@ class ActionWish:
 
     @property
     def given(self) -> tuple[Given, ...]:
-        """What the caller may say about it."""
+        """The arguments that the caller may set."""
         bound = self.visit.caller.agent_id is not None
         return tuple(one for one in self.action.given if not (bound and one.name in _OF_NOBODY))
 

@@ -33,7 +33,7 @@ _COMPOSED: Final = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "patternPr
 """Keywords that say more about a value than a field of its own can; it is then JSON text."""
 
 Filled: TypeAlias = Mapping[str, str]
-"""What was filled in, by the names of fields."""
+"""The values of a form, by the names of its fields."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -193,7 +193,7 @@ _NO: Final[Mapping[Kind, str]] = {
 
 
 def _object(group: FormField, filled: Filled, problems: dict[str, str]) -> Iterator[Json]:
-    """Yield the object of a group. One that is not required and is all empty is left out, with what it would need."""
+    """Yield the object of a group. An optional, empty group is left out."""
     found: dict[str, Json] = {}
     wrong: dict[str, str] = {}
     for one in group.fields:

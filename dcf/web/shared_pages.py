@@ -1,4 +1,4 @@
-"""Makes a page once for all open pages that were told together to ask for it again.
+"""Makes a page once for all open pages that reload it together.
 
 Such a request names the version that the event stream told (the header of `VERSION`). Requests of one visitor for the
 same address and version get the same answer. Anything else passes through untouched: above all event streams and files,

@@ -1,7 +1,7 @@
-"""One request for a page: who makes it, and what of dcf it may see and do.
+"""One request for a page: its caller, and what the caller may see and do.
 
 A page gets its data through the tools, so that scopes, projects, quotas and the audit trail hold for it as for any
-other caller. What a tool refuses becomes a page that says so.
+other caller. A rejected call becomes a page with the reason.
 """
 
 from collections.abc import Iterator, Mapping
@@ -55,7 +55,7 @@ class Visit:
 
     @property
     def who(self) -> str:
-        """Who is logged in, for the head of the page; empty where nobody logs in."""
+        """The name of the caller, for the head of the page; empty without log-in."""
         caller = self.caller
         if caller.local:
             return ""
@@ -71,7 +71,7 @@ class Visit:
         return reply.payload
 
     def may(self, tool: str) -> bool:
-        """Return whether the caller may use a tool here: one that changes something only where the page may act."""
+        """Return whether the caller may use a tool here. Tools that change something need a page that may act."""
         spec, settings = TOOLS[tool], self.application.settings
         if spec.scope not in self.caller.scopes or not is_served(spec, settings.toolsets):
             return False

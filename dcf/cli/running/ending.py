@@ -56,7 +56,7 @@ def print_ending(ending: Ending, took_s: float, *, again: str | None, lines: Seq
         out.print(Text(clean(wait, _LONGEST), style="yellow"), soft_wrap=True)
     out.print(Text("\nNext:", style="bold"))
     for aim, command in _steps(ending, again):
-        out.print(Text.assemble((f"  {aim:<20}", "dim"), clean(command, _LONGEST)), soft_wrap=True)
+        out.print(Text.assemble((f"  {aim:<22}", "dim"), clean(command, _LONGEST)), soft_wrap=True)
 
 
 def command_again(arguments: Sequence[str]) -> str | None:

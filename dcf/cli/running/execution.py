@@ -111,7 +111,7 @@ def _ending(job: Job, planner: Planner) -> Ending:
     """Finalize the run and return its end; a run that is still open has exceeded its time."""
     in_time = planner.in_time
     waits = () if in_time else waits_of(planner.overview(job.run_id)["states"])
-    note = None if in_time else f"`dcf run` ended it after its --timeout of {job.timeout_s:g} s. {' '.join(waits)}"
+    note = None if in_time else f"dcf run ended the run after its --timeout of {job.timeout_s:g} s. {' '.join(waits)}"
     finalized = planner.call(
         "finalize_workflow", workflow_id=job.run_id, **({} if note is None else {"finalize_note": note})
     )

@@ -52,8 +52,8 @@ class WorkReport:
         if self._as_json:
             self._print({"event": "stopping", "signal": signal_name, "in_hand": held})
             return
-        what = "no state is in hand" if not held else f"{_states(held)} in hand may finish for {grace_s:g} s"
-        self._say(f"{signal_name}: takes no more; {what}. A second signal ends it at once.")
+        what = "no state is running" if not held else f"{_states(held)} may finish within {grace_s:g} s"
+        self._say(f"{signal_name}: takes no new states; {what}. A second signal ends it at once.")
 
     def stopped(self, given_back: list[Work]) -> None:
         """Tell what became of everything."""
@@ -64,7 +64,7 @@ class WorkReport:
         self._say(self._summary())
         if names:
             more = f" and {len(names) - 5} more" if len(names) > 5 else ""  # noqa: PLR2004 - what fits on a line or two
-            self._say(f"gave back what was not finished, for others to do: {', '.join(names[:5])}{more}")
+            self._say(f"released unfinished states for other workers: {', '.join(names[:5])}{more}")
 
     def _held(self) -> int:
         counts = self._counts
@@ -73,7 +73,7 @@ class WorkReport:
     def _summary(self) -> str:
         counts = self._counts
         told = [f"{counts['taken']} taken", f"{counts['done']} done", f"{counts['failed']} failed"]
-        told += [f"{counts['lost']} given back or lost"] if counts["lost"] else []
+        told += [f"{counts['lost']} released or lost"] if counts["lost"] else []
         return ", ".join(told) + self._failure
 
     def _note(self, what: str, work: Work, **more: Json) -> None:

@@ -47,7 +47,7 @@ _FAILURES: Final = {
     TaskState.TASK_STATE_INPUT_REQUIRED: "DCF.InputRequired",
     TaskState.TASK_STATE_AUTH_REQUIRED: "DCF.InputRequired",
 }
-"""What a state fails with. An agent that wants to be asked back is not waited for: nobody would answer it."""
+"""The error of a failed state. An agent that asks a question fails the state: there is no one to answer."""
 
 
 async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:

@@ -36,7 +36,7 @@ _GRACE_S: Final = ((SIGINT, 3.0), (SIGTERM, 1.5))
 
 
 class SessionFailed(Exception):
-    """The command ended without a result, or with one that is an error."""
+    """The command ended without a result, or its result is an error."""
 
 
 async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:

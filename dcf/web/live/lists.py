@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 EVERY_S: Final = 0.5
 _SHARE: Final = 4
-"""The time for reading lists is at most one part in so many."""
+"""The time for reading lists is at most one part in this number."""
 
 Listed: TypeAlias = Mapping[str, Json]
 """An answer of list_runs."""
@@ -74,7 +74,7 @@ class ListFeeds:
         return () if found is None or found.known is None else (_whole(found.known), refresh())
 
     def leave(self, stream: Stream, key: str) -> None:
-        """Tell a page nothing any more. Idempotent."""
+        """Send no more events to a page. Idempotent."""
         found = self._lists.get(key)
         if found is not None:
             found.streams.discard(stream)
@@ -82,7 +82,7 @@ class ListFeeds:
                 del self._lists[key]
 
     async def close(self) -> None:
-        """Read no list any more."""
+        """Stop reading lists."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()

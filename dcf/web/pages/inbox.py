@@ -1,6 +1,6 @@
 """The inbox: what waits for people - human tasks, questions of workers, verdicts on outputs - and the forms to answer.
 
-What a schema asks for is checked here before it is sent to the action, so that a problem is told at its field. Nothing
+What a schema asks for is checked here before it is sent to the action, so that a problem is shown at its field. Nothing
 is changed here.
 """
 
@@ -29,7 +29,7 @@ def inbox_page(visit: Visit, parameters: Mapping[str, str]) -> str:
     who = {} if run is not None else {"person": person}
     now = this_moment()
     found = visit.ask("list_human_tasks", limit=_LISTED, **_given(workflow_id=run, group=group, cursor=cursor, **who))
-    may_judge = visit.caller.agent_id in {None, person}  # nobody asks for the verdicts of another
+    may_judge = visit.caller.agent_id in {None, person}  # a caller cannot list the verdicts of another
     gates = _gates(visit, run, person, group) if cursor is None and (run is not None or may_judge) else ()
     tasks = [of_task(one, now) for one in found["tasks"]]
     listed = {(item.run, item.state, item.known.get("gate")) for item in tasks}
@@ -64,7 +64,9 @@ def check_answer(visit: Visit, filled: Filled) -> str:
     items = _at(visit, run, state) if run and state else ()
     item = next((one for one in items if _names(one, filled)), None)
     if item is None:
-        raise InvalidArgument("That does not wait any more, or waits for something else by now.", "Look at the inbox.")
+        raise InvalidArgument(
+            "This task no longer waits, or it was entered again.", "Open the inbox and answer it there."
+        )
     told, problems = item.read(filled)
     if problems:
         return _shown(visit, run, state, ((item, filled, problems),))
@@ -119,7 +121,7 @@ def _at(visit: Visit, run: str, state: str) -> tuple[InboxItem, ...]:
 
 
 def _gates(visit: Visit, run: str | None, person: str | None, group: str | None) -> Iterable[InboxItem]:
-    """Return the verdicts that are asked of a person or agent, or in a run; nobody's without either."""
+    """Return the verdicts that are asked of a person or agent, or in a run; none without either."""
     if run is None and person is None:
         return ()
     wanted: dict[str, Any] = {"workflow_id": run} if run is not None else {"agent_id": person, "group": group}

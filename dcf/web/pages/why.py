@@ -18,7 +18,7 @@ _LISTED: Final = 20
 _OF_ONE: Final = 3
 """Most findings that the page of all runs shows of one run."""
 _IN_SENTENCE: Final = frozenset({"root"})
-"""Evidence that stands in the sentence already."""
+"""Evidence that the sentence contains already."""
 
 
 def why_page(visit: Visit, parameters: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""The panel beside a run's page: all that is known of the chosen state, long values cut with a link to the whole."""
+"""The panel of the chosen state on a run's page: all its data, long values cut with a link to the whole."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -118,7 +118,7 @@ def _gates(found: Closeup) -> list[dict[str, Json]]:
 
 
 def _notified(found: Closeup) -> Mapping[str, Json] | None:
-    """Return how the agents of a state were told of it in this visit."""
+    """Return the notifications of the agents of a state in this visit."""
     if found.view is None:
         return None
     epoch = found.view.doc.lease.epoch

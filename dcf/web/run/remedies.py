@@ -19,7 +19,7 @@ class Button(NamedTuple):
 
 
 class HelpPage(NamedTuple):
-    """A page that helps. Who may not use this tool may not see it."""
+    """A page that helps. Callers that may not use this tool may not see the page."""
 
     link: str
     label: str

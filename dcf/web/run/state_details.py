@@ -1,4 +1,4 @@
-"""Reads all that is known of one state of a run, for the panel beside its page. Never writes.
+"""Reads all data of one state of a run, for the panel on its page. Never writes.
 
 What is long comes whole: callers cut it. Of journal, artifacts and questions the latest are read.
 """

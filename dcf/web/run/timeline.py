@@ -64,7 +64,7 @@ def timeline_tab(history: History, seen: Glance, address: RunAddress) -> dict[st
 
 
 def _expired(seen: Glance) -> dict[str, int]:
-    """Return when the leases ended that are over, of states that nobody took over."""
+    """Return when leases expired, for states without a takeover."""
     return {
         path: at
         for path, state in seen.states.items()
