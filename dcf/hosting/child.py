@@ -83,7 +83,7 @@ class _Conversation:
         work = work_from(message["work"])
         if work.traceparent:
             os.environ["TRACEPARENT"] = work.traceparent  # one turn at a time: what it starts inherits it
-        tools = _ToolsOfHost(self, [AgentTool(**one) for one in message["tools"]])
+        tools = _ToolsOfHost(self, [AgentTool(**tool) for tool in message["tools"]])
         self.say({"turn": message["turn"], **await _outcome(self._handler, work, tools)})
 
     def say(self, message: Mapping[str, Json]) -> None:

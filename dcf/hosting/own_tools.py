@@ -81,5 +81,5 @@ class WithOwnTools:
         if name == "leave_note":
             return self._context.leave_note(arguments["text"]), "The planner gets the note."
         choices = arguments.get("choices")
-        wanted = [one for one in choices if isinstance(one, str)] if isinstance(choices, list) else []
+        wanted = [choice for choice in choices if isinstance(choice, str)] if isinstance(choices, list) else []
         return self._context.ask_question(arguments["question"], wanted), "The question is asked. Stop now."

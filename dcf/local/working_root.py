@@ -101,7 +101,7 @@ async def _asked(ctx: ServerRequestContext[Any, Any]) -> tuple[Path, ...]:
 
 
 def _paths(answer: Mapping[str, Any]) -> tuple[Path, ...]:
-    found = [_path(str(one.get("uri"))) for one in answer.get("roots") or [] if isinstance(one, Mapping)]
+    found = [_path(str(root.get("uri"))) for root in answer.get("roots") or [] if isinstance(root, Mapping)]
     return tuple(dict.fromkeys(path for path in found if path is not None and path.is_dir() and not _is_top(path)))
 
 

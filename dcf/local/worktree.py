@@ -147,7 +147,7 @@ def _committed(facts: WorktreeFacts, since: str | None, *, from_nothing: bool) -
 
 def _paths(changes: Iterable[FileChange]) -> dict[str, None]:
     """Return each path once, the old one of a renamed file too."""
-    return dict.fromkeys(path for one in changes for path in (one.path, one.old_path) if path is not None)
+    return dict.fromkeys(path for change in changes for path in (change.path, change.old_path) if path is not None)
 
 
 def _ref(unit: str) -> str:

@@ -154,7 +154,7 @@ class _SpanFold:
     def finished(self) -> list[RunSpan]:
         """Return the spans. What is left open once the run is over ended with it."""
         over = None if self._first is None else self._first.end
-        return [self._shown(one, over) for one in self._spans.values()]
+        return [self._shown(span, over) for span in self._spans.values()]
 
     def _root(self) -> _Building:
         if self._first is None:
@@ -227,7 +227,7 @@ class _SpanFold:
 
     def _around(self, state: str) -> int:
         """Return the span around a state: the nearest Parallel or Map whose visit was seen, or the run."""
-        known = (self._latest[one] for one in reversed(_ancestors(state)) if one in self._latest)
+        known = (self._latest[ancestor] for ancestor in reversed(_ancestors(state)) if ancestor in self._latest)
         return next(known, self._root()).span_id
 
     def _end(self, one: _Building, *, well: bool | None, reason: str | None) -> None:

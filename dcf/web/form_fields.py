@@ -196,9 +196,9 @@ def _object(group: FormField, filled: Filled, problems: dict[str, str]) -> Itera
     """Yield the object of a group. An optional, empty group is left out."""
     found: dict[str, Json] = {}
     wrong: dict[str, str] = {}
-    for one in group.fields:
-        member = one.name.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
-        for value in _value(one, filled, wrong):
+    for field in group.fields:
+        member = field.name.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+        for value in _value(field, filled, wrong):
             found[member] = value
     is_empty = not any(filled.get(one.name, "").strip() for one in _each(group))
     if group.required or not is_empty:

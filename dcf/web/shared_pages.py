@@ -51,8 +51,8 @@ class SharedPages:
             raise
         if not _may_be_shared(messages[0]):
             self._answers.pop(key, None)
-        for one in messages:
-            await send(dict(one))
+        for message in messages:
+            await send(dict(message))
 
     async def _made(self, scope: Scope, receive: Receive) -> list[Message]:
         messages: list[Message] = []

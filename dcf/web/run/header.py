@@ -121,7 +121,9 @@ def _around(seen: Glance) -> list[tuple[str, str, str]]:
         found.append(("started by", f"{parent['run']} in {state}", run_link(parent["run"], state=state)))
     if isinstance(meta.get("rerun_of"), str):
         found.append(("rerun of", str(meta["rerun_of"]), run_link(str(meta["rerun_of"]))))
-    found += [("rerun as", one, run_link(one)) for one in (meta.get("reruns") or ())[-3:] if isinstance(one, str)]
+    found += [
+        ("rerun as", rerun, run_link(rerun)) for rerun in (meta.get("reruns") or ())[-3:] if isinstance(rerun, str)
+    ]
     if any(_starts_run(seen, path) for path in seen.states):
         found.append(("child runs", "list", runs_link(parent=seen.workflow_id)))
     return found
