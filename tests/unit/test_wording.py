@@ -7,7 +7,7 @@ from deploy.wording.rules import sentences, without_markup
 from tests.support.tables import rows
 
 
-def found(folder: Path, name: str, text: str) -> list[tuple[int, str, str]]:
+def problems_in(folder: Path, name: str, text: str) -> list[tuple[int, str, str]]:
     """The line, the kind of text and the kind of problem of each place."""
     file = folder / name
     file.write_text(text, "utf-8")
@@ -34,7 +34,7 @@ nobody  # code is not prose
 
 
 def test_markdown_is_read_without_code_comments_and_quotes(tmp_path: Path) -> None:
-    assert sorted(found(tmp_path, "page.md", MARKDOWN)) == [
+    assert sorted(problems_in(tmp_path, "page.md", MARKDOWN)) == [
         (1, "heading", "word"),
         (3, "prose", "word"),
         (13, "cell", "word"),
@@ -63,7 +63,7 @@ option(help="Look at it beside the door.", name="nobody is told")
 
 
 def test_python_is_read_in_docstrings_comments_messages_and_names(tmp_path: Path) -> None:
-    assert sorted(found(tmp_path, "module.py", PYTHON)) == [
+    assert sorted(problems_in(tmp_path, "module.py", PYTHON)) == [
         (1, "docstring", "clause for a noun"),
         (1, "docstring", "word"),
         (3, "comment", "word"),
@@ -76,8 +76,8 @@ def test_python_is_read_in_docstrings_comments_messages_and_names(tmp_path: Path
 
 def test_a_name_of_a_test_has_a_limit_and_a_line_can_be_left_out(tmp_path: Path) -> None:
     name = f"test_{'x' * 80}"
-    assert found(tmp_path, "a.py", f"def {name}() -> None: ...\n") == [(1, "test", "long test name")]
-    assert found(tmp_path, "b.py", f"def {name}() -> None: ...  # plain: ignore\n") == []
+    assert problems_in(tmp_path, "a.py", f"def {name}() -> None: ...\n") == [(1, "test", "long test name")]
+    assert problems_in(tmp_path, "b.py", f"def {name}() -> None: ...  # plain: ignore\n") == []
 
 
 LONG = f"A run {'and a run ' * 12}ends."
@@ -98,7 +98,7 @@ TWO = "A run of a workflow ends; then its output is stored; then the planner of 
     ],
 )
 def test_problems_of_a_sentence(tmp_path: Path, text: str, problems: list[str]) -> None:
-    assert [problem for _, _, problem in found(tmp_path, "page.md", text)] == problems
+    assert [problem for _, _, problem in problems_in(tmp_path, "page.md", text)] == problems
 
 
 def test_sentences_end_before_a_capital_and_not_after_an_abbreviation() -> None:

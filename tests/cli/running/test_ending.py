@@ -1,4 +1,4 @@
-"""What `dcf run` prints at its end, and while it waits for a person."""
+"""The lines that `dcf run` prints at its end, and while it waits for a person."""
 
 import pytest
 
@@ -51,19 +51,19 @@ def test_the_command_again_has_no_id_and_is_short(arguments: list[str], command:
 
 
 def test_a_wait_for_a_person_is_said_once_a_visit_with_the_command() -> None:
-    said: list[str] = []
-    waits = Waits("order-1", said.append)
+    sentences: list[str] = []
+    waits = Waits("order-1", sentences.append)
     for started in ("t1", "t1", "t2"):
         waits.saw({"Fill": STATE | {"status": "running"}, "Approve": ASKING | {"started_at": started}})
-    assert len(said) == 2
-    assert said[0].startswith("Approve waits for alice or the group finance. Answer in another terminal:")
-    assert said[0].endswith("dcf approve order-1 Approve --as alice")
+    assert len(sentences) == 2
+    assert sentences[0].startswith("Approve waits for alice or the group finance. Answer in another terminal:")
+    assert sentences[0].endswith("dcf approve order-1 Approve --as alice")
 
 
 def test_only_a_group_leaves_the_name_open() -> None:
-    said: list[str] = []
-    Waits("order-1", said.append).saw({"Approve": ASKING | {"asked": {"to": [], "groups": ["finance"]}}})
-    assert said[0].endswith("--as NAME --group finance")
+    sentences: list[str] = []
+    Waits("order-1", sentences.append).saw({"Approve": ASKING | {"asked": {"to": [], "groups": ["finance"]}}})
+    assert sentences[0].endswith("--as NAME --group finance")
 
 
 def test_a_timeout_names_whom_the_run_waited_for() -> None:

@@ -1,7 +1,7 @@
 """`python -m tests.system.browser.ended_screens FOLDER`: the end of the tutorial's run, in a terminal and in a browser.
 
-Needs Chromium. The run is real: the files and the command are those of docs/tutorial.md, and alice approves. What the
-command printed is drawn by rich.
+Needs Chromium. The run is real: the files and the command are those of docs/tutorial.md, and alice approves. Rich draws
+the printed lines.
 """
 
 import io

@@ -46,7 +46,7 @@ def test_a_failed_run_names_the_state_inside_with_its_attempts_and_its_error_onc
     assert "tab=events" in ending.links["Attempts and events"]
 
 
-def test_retry_is_a_button_for_those_who_may_a_command_for_others_and_nothing_once_finalized(
+def test_retry_is_a_button_or_a_command_and_is_gone_once_the_run_is_finalized(
     agents: World, application: Application
 ) -> None:
     run = stories.failed(agents)
