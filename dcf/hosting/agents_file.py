@@ -82,7 +82,9 @@ def read_agents_file(path: Path, environment: Mapping[str, str] = os.environ) ->
     except OSError as error:
         raise InvalidArgument(f"The agents file {path} cannot be read: {error.strerror}.", "Check the path.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidArgument(f"The agents file {path} is not TOML: {error}.", "Mend the line that it names.") from None
+        raise InvalidArgument(
+            f"The agents file {path} is not TOML: {error}.", "Correct the line that the error names."
+        ) from None
     tables = document.get("agents")
     if not isinstance(tables, dict) or not tables:
         raise InvalidArgument(f"The agents file {path} has no agents.", f"Begin with:\n{EXAMPLE}")
@@ -187,7 +189,7 @@ class _Table:
         unknown = sorted(value.keys() - known) if known is not None else []
         if unknown:
             raise InvalidArgument(
-                f"{self._where}{f'.{name}' if name else ''} has '{unknown[0]}', which nobody knows.",
+                f"{self._where}{f'.{name}' if name else ''} has '{unknown[0]}', which is not a known field.",
                 f"Known are: {', '.join(sorted(known or ()))}.",
             )
         return value

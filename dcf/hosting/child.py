@@ -1,7 +1,7 @@
 """The end of a host inside a child process: a handler behind lines of JSON on standard input and output.
 
 It imports only the standard library, so that the handler can live in any environment, also in one whose packages do not
-go together with dcf's. One turn at a time. What the handler prints goes to standard error.
+go together with dcf's. One turn at a time. The handler's output goes to standard error.
 """
 
 import asyncio
@@ -83,7 +83,7 @@ class _Conversation:
         work = work_from(message["work"])
         if work.traceparent:
             os.environ["TRACEPARENT"] = work.traceparent  # one turn at a time: what it starts inherits it
-        tools = _ToolsOfHost(self, [AgentTool(**one) for one in message["tools"]])
+        tools = _ToolsOfHost(self, [AgentTool(**tool) for tool in message["tools"]])
         self.say({"turn": message["turn"], **await _outcome(self._handler, work, tools)})
 
     def say(self, message: Mapping[str, Json]) -> None:
@@ -121,7 +121,7 @@ class _ToolsOfHost:
 
 
 async def _outcome(handler: Handler, work: AgentWork, tools: _ToolsOfHost) -> dict[str, Json]:
-    """Call the handler; return what the host is told."""
+    """Call the handler; return the message for the host."""
     try:
         output = await handler(work, tools)
         if isinstance(output, ModelAnswer):

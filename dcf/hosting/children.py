@@ -32,14 +32,14 @@ spec.loader.exec_module(module)
 from dcf.hosting.child import main
 main(source, folder)
 """
-"""Makes only the package dcf known to the child, not what is installed beside it: that may not fit."""
+"""Makes only the package dcf known to the child, not other installed packages: their versions may not fit."""
 
 _START_S: Final = 60.0
 """How long a child may take to import its SDK."""
 
 
 class ChildDied(DcfError):
-    """The process of a handler ended, or said what nobody understands."""
+    """The process of a handler ended, or sent an unknown message."""
 
     code = "child_died"
     default_hint = "It is started again. See what it printed."
@@ -181,7 +181,7 @@ class HandlerProcess:
         raise ChildDied(f"The process of the handler ended ({_manner(code)}).")
 
     async def close(self) -> None:
-        """Let the child end by itself, or kill it."""
+        """Wait until the child ends, or kill it."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:

@@ -83,7 +83,7 @@ class AgentHost:
             threading.Thread(target=keep, args=(worker,), name=f"dcf-agent-{name}", daemon=True).start()
 
     def drain(self, grace_s: float) -> dict[str, list[Work]]:
-        """Take no more work, let what runs finish for so long; return what was given back, by agent."""
+        """Take no more work, wait for running turns up to the grace period; return the released states by agent."""
         given_back: dict[str, list[Work]] = {}
 
         def drained(name: str, worker: Worker) -> None:
@@ -172,7 +172,7 @@ def _loaded(source: str, file: AgentsFile) -> Handler:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's code raises while it is imported
         raise InvalidArgument(
-            f"The handler {source} cannot be imported: {type(error).__name__}: {error}.", "Mend the file."
+            f"The handler {source} cannot be imported: {type(error).__name__}: {error}.", "Correct the file."
         ) from None
 
 

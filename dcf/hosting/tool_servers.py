@@ -69,7 +69,7 @@ class ServedTools:
         return ToolResult(_text_of(result), bool(result.is_error))
 
     async def add(self, server: ToolServer, client: "Client") -> None:
-        """Offer the tools of a server; raise ToolsMissing if one that the agent needs is not there."""
+        """Offer the tools of a server; raise ToolsMissing if a needed tool is missing."""
         found = {tool.name: tool for tool in await _listed(client)}
         missing = [name for name in server.allowed if name not in found]
         if missing:

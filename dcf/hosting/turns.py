@@ -41,7 +41,7 @@ class TurnLimits:
 
 
 Opening = Callable[[], AbstractAsyncContextManager[AgentTools]]
-"""Opens the tools of a turn; raises if one that is needed is not there."""
+"""Opens the tools of a turn; raises if a needed tool is missing."""
 
 
 async def carried_out(work: AgentWork, tools: Opening, handler: Handler, limits: TurnLimits) -> Json:

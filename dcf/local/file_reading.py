@@ -29,7 +29,7 @@ class FoundFile:
     size: int
 
     def as_json(self) -> dict[str, str | int]:
-        """Return what stands beside an output."""
+        """Return the files of an output."""
         return {"sha256": self.sha256, "size": self.size}
 
 

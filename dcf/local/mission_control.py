@@ -87,5 +87,5 @@ def _files_of(root: Path, name: Json) -> dict[str, Json]:
     report = Report()
     texts = read_texts(root, str(name), Path.home(), report)
     if report.problems:
-        raise InvalidArgument(str(report.problems[0]), "Mend the files of the workflow, then call again.")
+        raise InvalidArgument(str(report.problems[0]), "Correct the files of the workflow, then call again.")
     return {} if texts is None else {"workflow_files": write_texts(texts)}

@@ -229,7 +229,7 @@ class LocalServer:
         return await call.finished(await call.reviewed(await again(), again))
 
     async def _listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> Any:
-        """Serve a stream of changes; one that outlives a server tells of everything it listens to once, as changed."""
+        """Serve a stream of changes; a stream that outlives a server reports everything once, as changed."""
         bus = InMemorySubscriptionBus()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._relay, bus, params)

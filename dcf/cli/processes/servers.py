@@ -105,7 +105,9 @@ def _check_transport(transport: str, *, as_json: bool, web: bool, metrics: bool)
     if as_json:
         raise InvalidArgument("With stdio, standard output belongs to the protocol.", "Leave out --json.")
     if web:
-        raise InvalidArgument("The web page needs HTTP.", "Add --transport http, or start `dcf web` beside it.")
+        raise InvalidArgument(
+            "The web page needs HTTP.", "Add --transport http, or start `dcf web` as a second process."
+        )
     if metrics:
         raise InvalidArgument("/metrics is served over HTTP.", "Use --transport http.")
 
@@ -136,7 +138,7 @@ def worker(
         list[str] | None, typer.Option(help="Serve only this state; may be repeated. Default: all registered.")
     ] = None,
     lease_ttl: Annotated[
-        int, typer.Option(help="Lease length in seconds; it is renewed by itself.", min=1, max=3600)
+        int, typer.Option(help="Lease length in seconds; leases are renewed automatically.", min=1, max=3600)
     ] = 30,
     concurrency: Annotated[
         int,
@@ -150,7 +152,7 @@ def worker(
         bool, typer.Option("--direct", help="Call no server: the control plane is in this process.")
     ] = False,
     grace: Annotated[
-        float, typer.Option(help="Seconds that states in hand get to finish once it is told to end.", min=0, max=3600)
+        float, typer.Option(help="Grace period in seconds for running states at shutdown.", min=0, max=3600)
     ] = 20,
     unassigned: Annotated[
         bool, typer.Option("--unassigned", help="Also take states that no agent is assigned to, of any run.")

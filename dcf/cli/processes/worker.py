@@ -1,6 +1,6 @@
-"""Runs a worker process: Python functions that serve one agent id, over MCP or beside a control plane of their own.
+"""Runs a worker process: Python functions that serve one agent id, over MCP or with their own control plane.
 
-Told to end, it takes no more work, lets what runs finish for a while, and gives back the rest.
+At shutdown it takes no more work, lets running functions finish for a while, and releases the rest.
 """
 
 import queue

@@ -36,7 +36,7 @@ _GRACE_S: Final = ((SIGINT, 3.0), (SIGTERM, 1.5))
 
 
 class SessionFailed(Exception):
-    """The command ended without a result, or with one that is an error."""
+    """The command ended without a result, or its result is an error."""
 
 
 async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
@@ -110,7 +110,7 @@ def _answer(said: Sequence[Mapping[str, Any]], *, needs_tools: bool) -> ModelAns
         raise TaskFailed("DCF.TurnLimit", "The agent reached its limit of turns.")
     if ended.get("is_error") or ended.get("subtype") != "success":
         raise SessionFailed(f"the session ended with {ended.get('subtype')}: {str(ended.get('result', ''))[:500]}")
-    statuses = {one.get("name"): one.get("status") for one in begun.get("mcp_servers") or ()}
+    statuses = {server.get("name"): server.get("status") for server in begun.get("mcp_servers") or ()}
     if needs_tools and statuses.get(_SERVER) != "connected":
         raise SessionFailed(f"the tools were not connected: {statuses.get(_SERVER)}")
     return ModelAnswer(str(ended.get("result", "")), ended.get("session_id"))

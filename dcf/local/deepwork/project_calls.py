@@ -138,7 +138,7 @@ def _document(root: Path, folder: str) -> dict[str, Any]:
     document = None if found is None else found.plain()
     if not isinstance(document, dict):
         told = report.problems[0] if report.problems else "it is no mapping"
-        raise InvalidArgument(f"job.yml cannot be read: {told}", "Mend it.")
+        raise InvalidArgument(f"job.yml cannot be read: {told}", "Correct the file.")
     steps = document.get("steps")
     for step in steps if isinstance(steps, list) else []:
         if isinstance(step, dict) and isinstance(step.get("instructions_file"), str) and "instructions" not in step:

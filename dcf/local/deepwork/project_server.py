@@ -59,7 +59,7 @@ class _CallsHere:
 
     @property
     def meta(self) -> Mapping[str, Any] | None:
-        """What the client says of itself."""
+        """The client's description of itself."""
         return (self.ctx.params or {}).get("_meta")
 
     async def passed_on(self, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the review command gets as its input: the criteria, the outputs of the step, and the form of the answer.
+"""The input of the review command: the criteria, the outputs of the step, and the form of the answer.
 
 The contents of files were written by an agent. Each stands between lines with its own hash, which no text can contain
 in advance, so that it cannot pretend to end early.

@@ -1,6 +1,6 @@
 """Reviews a step that waits for the project's quality gate: runs the command, and records its verdict.
 
-The verdict names the hash of the output that was read, so that a verdict on an older output decides nothing. A command
+The verdict names the hash of the output that was read, so that a verdict on an older output has no effect. A command
 that gives no verdict decides nothing either: the step waits, and the agent is told why.
 """
 
@@ -34,7 +34,7 @@ class Reviewing:
 
     @property
     def reviewed_by(self) -> str:
-        """Who judges outputs, as the profile's start_workflow takes it."""
+        """The reviewer of outputs, in the form of the profile's start_workflow."""
         return "nobody" if self.gate is None else QUALITY_GATE
 
     async def judged(
@@ -62,7 +62,7 @@ class Reviewing:
         if verdict.passed or (after.get("structuredContent") or {}).get("status") != "needs_work":
             return after
         if attempt >= self.gate.max_attempts:
-            return _failed(_often(attempt, verdict), f"Mend this and call finished_step again. {_OTHERWISE}")
+            return _failed(_often(attempt, verdict), f"Correct this and call finished_step again. {_OTHERWISE}")
         return _with_feedback(after, verdict)
 
     async def _waiting(self, place: Mapping[str, Json]) -> Mapping[str, Json] | None:

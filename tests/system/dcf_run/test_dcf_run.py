@@ -109,7 +109,7 @@ def test_ctrl_c_leaves_nothing_behind_and_the_run_can_be_continued(site: Site) -
     os.killpg(started.pid, signal.SIGINT)
     output, code = finish(started)
     assert (output, code) == ("", 130)
-    assert "dcf: Interrupted. Run mine is not over: the same command with --id mine continues" in site.said(started)
+    assert "dcf: Interrupted. Run mine has not ended: the same command with --id mine continues" in site.said(started)
     assert "Traceback" not in site.said(started)
     assert descendants_in(site.folder) == {}
     assert redis_servers_in(site.folder) == []
@@ -259,7 +259,7 @@ def test_a_run_whose_time_is_up_is_cancelled_and_names_the_death_of_its_worker(s
             continue
         assert (code, result["status"], result["error"]) == (1, "cancelled", "States.Timeout")
         beginning, meanwhile, death = result["cause"].partition(" Meanwhile ")
-        assert beginning == f"The run was not over after {seconds} s and was cancelled."
+        assert beginning == f"The run had not ended after {seconds} s and was cancelled."
         if meanwhile:
             break
     else:
@@ -280,7 +280,7 @@ def test_ctrl_c_on_a_terminal_says_how_to_go_on_where_it_can_be_read(site: Site)
         terminal.until(r"ValidateOrder +▶ running.+held by")
         assert terminal.interrupt() == 130
     shown = " ".join(" ".join(terminal.screen()).split())
-    assert shown.endswith("dcf: Interrupted. Run mine is not over: the same command with --id mine continues it.")
+    assert shown.endswith("dcf: Interrupted. Run mine has not ended: the same command with --id mine continues it.")
 
 
 def test_redis_that_cannot_be_reached_is_told_at_once_without_its_password(site: Site) -> None:

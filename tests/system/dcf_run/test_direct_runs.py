@@ -83,7 +83,7 @@ def test_ctrl_c_ends_a_direct_run_and_the_same_command_continues_it(site: Site) 
     os.killpg(run.pid, signal.SIGINT)
     output, code = finish(run)
     assert (output, code) == ("", 130)
-    assert "dcf: Interrupted. Run mine is not over: the same command with --id mine continues" in site.said(run)
+    assert "dcf: Interrupted. Run mine has not ended: the same command with --id mine continues" in site.said(run)
     assert "Traceback" not in site.said(run)
     assert descendants_in(site.folder) == {}
     assert redis_servers_in(site.folder) == []
@@ -166,7 +166,7 @@ def test_a_direct_run_whose_time_is_up_is_cancelled(site: Site) -> None:
     site.hook("ValidateOrder.hold")
     result, code = result_of(site.run("--workers", str(HOOKED), "--direct", "--timeout", "1"))
     assert (code, result["status"], result["error"]) == (1, "cancelled", "States.Timeout")
-    assert result["cause"] == "The run was not over after 1 s and was cancelled."
+    assert result["cause"] == "The run had not ended after 1 s and was cancelled."
 
 
 def test_copies_of_a_direct_run_are_processes_that_need_no_server_and_are_replaced(site: Site) -> None:
@@ -199,7 +199,7 @@ def test_what_functions_say_on_a_terminal_stands_above_the_live_table(site: Site
     (site.folder / "noisy.py").write_text(HEADER + functions)
     command = (sys.executable, "-m", "dcf", "run", str(site.folder / "noisy.json"), "--direct")
     with on_a_terminal(*command, **site.environment()) as terminal:
-        terminal.until("Look further")
+        terminal.until("Next:")
         terminal.until("dcf runs events")
         shown = terminal.screen()
     said = [shown.index(line) for line in ("a word", "dcf: WARNING root: a warning", "to error")]
