@@ -64,6 +64,10 @@ class DcfError(Exception):
         self.message = message
         self.hint = hint or self.default_hint
 
+    def __str__(self) -> str:
+        """Return the message and the hint: a traceback and `print(error)` say what to do next, too."""
+        return self.message if self.hint == DcfError.default_hint else f"{self.message} {self.hint}"
+
 
 class InvalidArgument(DcfError):
     """The call itself is wrong; nothing was changed."""

@@ -24,6 +24,7 @@ from dcf.core.definitions.context import context_of
 from dcf.core.definitions.forms import as_workflow
 from dcf.errors import InvalidArgument
 from dcf.steps.arguments import checked_input
+from dcf.steps.plain_values import plain
 from dcf.steps.vocabulary import Flow
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, load
@@ -186,10 +187,10 @@ def _read(workflow: Any, run_input: Json) -> tuple[Json, Mapping[str, TaskFuncti
         return (
             compiled.document,
             functions_of(compiled),
-            checked_input(workflow, {} if run_input is None else run_input),
+            checked_input(workflow, {} if run_input is None else plain(run_input)),
         )
     document = workflow.read_text("utf-8") if isinstance(workflow, Path) else workflow
-    return load(document) if isinstance(document, str) else document, FUNCTIONS, run_input
+    return load(document) if isinstance(document, str) else document, FUNCTIONS, plain(run_input)
 
 
 def context(state: str = "Test", *, workflow_id: str = RUN_ID, attempt: int = 1, visit: int = 0) -> TaskContext:
@@ -246,9 +247,10 @@ class _Cast:
                 return self._called(task, partial(_raise, answer))
         if callable(answer):
             return self._called(task, answer)
+        output = plain(answer)
         if task.kind == "work":
-            refuse_misfit(task, answer)
-        return {"output": answer}
+            refuse_misfit(task, output)
+        return {"output": output}
 
     def _called(self, task: AskedTask, function: TaskFunction) -> Answer:
         plan = self.plans.get(task.name) or plan_of(function, task.name)

@@ -8,7 +8,7 @@ from dcf.verbs.description.verb import Verb
 from interfaces.client_methods import names_of_records
 
 _WRITTEN_BY_HAND: Final[Mapping[str, tuple[str, ...]]] = {
-    "dcf.client.arguments": ("Agents", "Askees", "Moment", "Span", "Workflow"),
+    "dcf.client.arguments": ("Agents", "Askees", "JsonObject", "Moment", "Span", "Workflow"),
     "dcf.client.claims": ("AsyncClaim", "Claim"),
     "dcf.client.clients": ("AsyncClient", "Client"),
     "dcf.client.connecting": ("connect", "connect_async"),

@@ -9,17 +9,25 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from functools import partial, update_wrapper, wraps
 from importlib import import_module
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from dcf.client.exchange import Conversation, Stream
+from dcf.client.failures import put_into_words
+from dcf.errors import DcfError
+
+if TYPE_CHECKING:
+    from dcf.verbs.wording.sentences import Language
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Steps = TypeVar("Steps")
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class BlockingDriver(Protocol):
-    """What carries the steps of verbs out, and waits."""
+    """What carries the steps of verbs out, and waits. What is refused is worded in its language."""
+
+    _language: "Language | None"
 
     def _carry_out(self, steps: Conversation[T]) -> T: ...
 
@@ -27,11 +35,23 @@ class BlockingDriver(Protocol):
 
 
 class AwaitedDriver(Protocol):
-    """What carries the steps of verbs out without blocking."""
+    """What carries the steps of verbs out without blocking. What is refused is worded in its language."""
+
+    _language: "Language | None"
 
     async def _carry_out(self, steps: Conversation[T]) -> T: ...
 
     def _hand_out(self, steps: Stream[T]) -> AsyncIterator[T]: ...
+
+
+def begun(
+    driver: BlockingDriver | AwaitedDriver, verb: Callable[P, Steps], /, *args: P.args, **kwargs: P.kwargs
+) -> Steps:
+    """Return the steps of a verb; what is wrong with its arguments is raised in the words of the driver."""
+    try:
+        return verb(*args, **kwargs)
+    except DcfError as error:
+        raise put_into_words(error, driver._language, "", {}) from error.__cause__
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +110,7 @@ def blocking(verb: Callable[P, Conversation[T]]) -> Callable[Concatenate[Blockin
     """Return the method that carries out a verb and returns its result."""
 
     def method(self: BlockingDriver, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._carry_out(verb(*args, **kwargs))
+        return self._carry_out(begun(self, verb, *args, **kwargs))
 
     return described(method, verb)
 
@@ -100,7 +120,7 @@ def iterating(verb: Callable[P, Stream[T]]) -> Callable[Concatenate[BlockingDriv
     """Return the method that yields what a verb hands out."""
 
     def method(self: BlockingDriver, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        return self._hand_out(verb(*args, **kwargs))
+        return self._hand_out(begun(self, verb, *args, **kwargs))
 
     return described(method, verb)
 
@@ -110,7 +130,7 @@ def awaited(verb: Callable[P, Conversation[T]]) -> Callable[Concatenate[AwaitedD
     """Return the method that carries out a verb without blocking, and returns its result."""
 
     async def method(self: AwaitedDriver, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._carry_out(verb(*args, **kwargs))
+        return await self._carry_out(begun(self, verb, *args, **kwargs))
 
     return described(method, verb)
 
@@ -120,7 +140,7 @@ def iterating_async(verb: Callable[P, Stream[T]]) -> Callable[Concatenate[Awaite
     """Return the method that yields, without blocking, what a verb hands out."""
 
     def method(self: AwaitedDriver, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
-        return self._hand_out(verb(*args, **kwargs))
+        return self._hand_out(begun(self, verb, *args, **kwargs))
 
     return described(method, verb)
 

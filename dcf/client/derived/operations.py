@@ -1,9 +1,10 @@
 """What the clients do for the verbs of the toolset operations. Derived from their descriptions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from dcf.client.arguments import (
     Agents,
+    JsonObject,
     Moment,
     agents_text,
     json_text,
@@ -121,7 +122,7 @@ def read_usage(
 
 def set_budget(
     workflow_id: str,
-    budget: Mapping[str, Json] | None,
+    budget: JsonObject | None,
     *,
     reason: str | None = None,
     request_id: str | None = None,
