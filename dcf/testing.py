@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from dcf.asl.machine import Task, every_state
 from dcf.asl.syntax.parsing import parse_machine
@@ -40,6 +40,9 @@ from dcf.workflows.simulation.given import Answer, AskedTask, refuse_misfit
 from dcf.workflows.simulation.loop import AGENT
 from dcf.workflows.simulation.run import play
 
+Testable: TypeAlias = Flow[..., Any] | Mapping[str, Json] | str | Path
+"""A flow, a document, its JSON text, or the path of its file."""
+
 RUN_ID: Final = "test-run"
 """The id of the run, where a test names none."""
 
@@ -49,7 +52,7 @@ class After:
     """An answer that comes so many seconds of virtual time later. If the Task has timed out by then, it is too late."""
 
     seconds: float
-    answer: Any = None
+    answer: object = None
 
 
 @record(frozen=True, slots=True)
@@ -130,11 +133,11 @@ class Story:
 
 
 def run(
-    workflow: Any,
+    workflow: Testable,
     run_input: Json = None,
     functions: Mapping[str, TaskFunction] | None = None,
     *,
-    answers: Mapping[str, Any] | None = None,
+    answers: Mapping[str, object] | None = None,
     files: Mapping[str, str] | None = None,
     signals: Iterable[SimulatedSignal] = (),
     workflow_id: str = RUN_ID,
@@ -178,7 +181,7 @@ def run(
     )
 
 
-def _read(workflow: Any, run_input: Json) -> tuple[Json, Mapping[str, TaskFunction], Json]:
+def _read(workflow: Testable, run_input: Json) -> tuple[Json, Mapping[str, TaskFunction], Json]:
     """Return the document of what is given as a workflow, the functions that belong to it, and its input."""
     if isinstance(workflow, Flow):
         from dcf.flow.compiling import compile_flow  # noqa: PLC0415 - for flows only
@@ -208,7 +211,7 @@ class _Cast:
 
     workflow_id: str
     functions: Mapping[str, TaskFunction]
-    answers: Mapping[str, Any]
+    answers: Mapping[str, object]
     lines: list[LogLine] = field(default_factory=list)
     plans: dict[str, TaskPlan] = field(default_factory=dict)
     epoch: int = 0
@@ -237,7 +240,7 @@ class _Cast:
         result = self._called(task, self.functions[task.name])
         return result if "error" in result else None
 
-    def _given(self, task: AskedTask, answer: Any) -> Answer:
+    def _given(self, task: AskedTask, answer: object) -> Answer:
         match answer:
             case After(seconds=seconds, answer=later):
                 return {**self._given(task, later), "after": seconds}
@@ -301,7 +304,7 @@ def _raise(error: BaseException, _: Json) -> None:
     raise error
 
 
-def _told(task: AskedTask) -> dict[str, Any]:
+def _told(task: AskedTask) -> dict[str, Json]:
     """Return what the Task tells its worker, as fields of its work."""
     brief = task.brief
     if brief is None:

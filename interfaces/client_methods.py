@@ -25,7 +25,7 @@ _OF_A_CALLER: Final[Mapping[str, str]] = {
     "span": "Span",
     "moment": "Moment",
     "assignment": "Agents",
-    "workflow": "Mapping[str, Any] | Path",
+    "workflow": "Mapping[str, Json] | Path",
 }
 """How a caller of Python writes the forms that are not plain."""
 

@@ -15,7 +15,7 @@ from dcf.values.json_text import MAX_WORKFLOW_DEPTH, Json, check, dump, parse_wo
 if TYPE_CHECKING:
     from dcf.flow.compiling import CompiledFlow
 
-Workflow: TypeAlias = Mapping[str, Any] | Path | str | Flow[..., Any]
+Workflow: TypeAlias = Mapping[str, Json] | Path | str | Flow[..., Any]
 """A flow, a document, its file, or a workflow that was started before: `name@version`, `name`, or its hash."""
 
 Agents: TypeAlias = str | Mapping[str, str | Sequence[str]]
@@ -141,7 +141,7 @@ def _name(workflow: str) -> str:
     return workflow
 
 
-def document_text(workflow: Mapping[str, Any] | Path) -> str:
+def document_text(workflow: Mapping[str, Json] | Path) -> str:
     """Return a workflow document as JSON text; a plain state machine in a file is named after it."""
     if isinstance(workflow, Path):
         return _read(workflow)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dcf.errors import InvalidArgument
 from dcf.flow.jsonata_code import UNKNOWN
 from dcf.flow.refusals import InvalidFlow, Refusal, complaint_of
 from dcf.steps.suggestions import near
@@ -53,13 +54,22 @@ class Source:
 def source_of(function: Callable[..., Any]) -> Source:
     """Read the source of a function; raise InvalidFlow if there is none, or it is async."""
     file = inspect.getsourcefile(function) or "?"
-    lines = lines_of(file) or [line.rstrip("\n") for line in inspect.findsource(function)[0]]  # a cell of a notebook
+    lines = lines_of(file) or _lines_kept(function)
     try:
         tree = _tree_of(function, lines)
         hints = _hints_of(function, tree)
     except Refusal as refusal:
         raise InvalidFlow([complaint_of(refusal, file, lines)]) from None
     return Source(function=function, tree=tree, file=file, lines=lines, names=function.__globals__, hints=hints)
+
+
+def _lines_kept(function: Callable[..., Any]) -> list[str]:
+    """Return the lines that Python keeps itself, as those of a cell of a notebook; raise InvalidArgument without any."""
+    try:
+        return [line.rstrip("\n") for line in inspect.findsource(function)[0]]
+    except OSError:
+        message = f"The source of {function.__name__} cannot be read, and a flow is compiled from its source."
+        raise InvalidArgument(message, "Write the flow in a file, and import it from there.") from None
 
 
 def _tree_of(function: Callable[..., Any], lines: Sequence[str]) -> ast.FunctionDef:

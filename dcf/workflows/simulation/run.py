@@ -29,7 +29,7 @@ def simulate(
     files: Mapping[str, str] | None = None,
     signals: Sequence[SimulatedSignal] = (),
     seed: str = "simulation",
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     """Run a machine, or that of a workflow document, to its end.
 
     Returns the status, the output or the error and cause, the trace of states and the calls of tasks. `files` maps

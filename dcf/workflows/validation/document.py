@@ -88,7 +88,7 @@ def validate_machine(definition: Json) -> Validation:
     return _machine_verdict(machine) if refusal is None else Validation(problems=(refusal,))
 
 
-def validate(definition: Json) -> dict[str, Any]:
+def validate(definition: Json) -> dict[str, Json]:
     """Validate a plain ASL machine, or a Letta-ASL document without its imports; text or native JSON.
 
     Returns `{ok, exit_code, problems}` with everything that is wrong; never raises. What only a run can show is not
