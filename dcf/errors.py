@@ -8,16 +8,8 @@
     ├── Unauthorized           unauthorized         the server wants an API key and did not get a good one
     ├── RateLimited            rate_limited         this caller calls too often or too much at once
     ├── NotFound
-    │   ├── UnknownRun         unknown_run
-    │   ├── UnknownDefinition  unknown_definition
-    │   ├── NotInCatalogue     not_in_catalogue
-    │   ├── UnknownFinding     unknown_finding
-    │   ├── UnknownSchedule    unknown_schedule
-    │   ├── UnknownProject     unknown_project
-    │   ├── UnknownState       unknown_state
-    │   ├── AgentUnknown       unknown_agent
-    │   ├── SkillUnknown       unknown_skill
-    │   └── UnknownKey         unknown_key
+    │   ├── UnknownRun, UnknownState, UnknownDefinition, UnknownSchedule, UnknownProject, UnknownFinding, UnknownKey
+    │   └── NotInCatalogue, AgentUnknown, SkillUnknown
     ├── ToolUnavailable        tool_unavailable     a skill's tool that cannot be attached
     ├── PlatformUnavailable    platform_unavailable the agent platform is down or slow
     ├── StoreUnavailable       store_unavailable    Redis cannot be reached, or refuses for a while

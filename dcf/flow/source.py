@@ -64,7 +64,7 @@ def source_of(function: Callable[..., Any]) -> Source:
 
 
 def _lines_kept(function: Callable[..., Any]) -> list[str]:
-    """Return the lines that Python keeps itself, as those of a cell of a notebook; raise InvalidArgument without any."""
+    """Return the lines that Python keeps itself, as of a cell of a notebook; raise InvalidArgument if it has none."""
     try:
         return [line.rstrip("\n") for line in inspect.findsource(function)[0]]
     except OSError:

@@ -27,13 +27,13 @@ def _plain(value: Any, levels: int) -> Json:
     if hasattr(value, _AS_JSON) and not isinstance(value, type):
         return value.model_dump(mode="json", by_alias=True)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name), levels - 1) for field in dataclasses.fields(value)}
-    if isinstance(value, date | time):
-        return value.isoformat()
-    if isinstance(value, enum.Enum):
-        return _plain(value.value, levels)
-    if isinstance(value, list | tuple):
-        return [_plain(part, levels - 1) for part in value]
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {key: _plain(part, levels - 1) for key, part in value.items()}
-    return value
+    if isinstance(value, list | tuple):
+        return [_plain(part, levels - 1) for part in value]
+    return _plain(value.value, levels) if isinstance(value, enum.Enum) else _as_text(value)
+
+
+def _as_text(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, date | time) else value

@@ -138,7 +138,7 @@ def _type(annotation: Any) -> str:
 _SHOWN: Final = {
     r"\bAny\b": "Json",
     r"^Generator\[ToolCall \| Pause, Json, (.+)\]$": r"\1",
-    r"^Generator\[ToolCall \| Pause \| Item\[(.+)\], Json, None\]$": r"Iterator[\1]",
+    r"^Generator\[Union\[ToolCall, Pause, Item\[(.+)\]\], Json, None\]$": r"Iterator[\1]",
     r"^Optional\[(.+)\]$": r"\1 | None",
 }
 """What is shown in place of parts of a type, in this order: the steps of a verb stand for what its method returns."""

@@ -37,8 +37,7 @@ def render() -> str:
         "In Python each is raised as its class of `dcf.errors`. `str(error)` is the message and the hint.",
         table((*_HEADER, "class"), [(*_row(code, _meaning(kind)), f"`{kind.__name__}`") for code, kind in _classes()]),
         "## Refusals",
-        "A request was understood and refused, and nothing was changed. In Python each is raised as `Refused` with this "
-        "`code`.",
+        "A request was understood and refused, and nothing was changed. Python raises `Refused` with this `code`.",
         table(_HEADER, [_row(code, meaning) for code, meaning in REFUSALS.items()]),
     )
 

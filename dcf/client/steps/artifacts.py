@@ -1,9 +1,8 @@
 """The verbs of a client for artifacts: bytes in, bytes out, in parts by themselves."""
 
 import base64
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from dcf.client.arguments import JsonObject, given, object_text
 from dcf.client.exchange import Conversation, ToolCall

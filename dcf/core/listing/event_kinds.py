@@ -27,9 +27,13 @@ HISTORY: Final[Mapping[str, EventKind]] = {
     "AreasOverlap": _kind("A state was leased whose area others work in.", "overlaps count"),
     "ArtifactPut": _kind("An artifact was kept.", "artifact_id name content_type size sha256"),
     "BudgetSet": _kind("The run got another budget.", "budget reason"),
-    "CallbackAwaited": _kind("The holder handed its task token out, and the state waits for the callback.", "epoch owner"),
+    "CallbackAwaited": _kind(
+        "The holder handed its task token out, and the state waits for the callback.", "epoch owner"
+    ),
     "ChildStarted": _kind("The child run of a state was started.", "epoch run"),
-    "DocumentEdited": _kind("A document of the run was edited by hand; the value is not recorded.", "key path operation who"),
+    "DocumentEdited": _kind(
+        "A document of the run was edited by hand; the value is not recorded.", "key path operation who"
+    ),
     "GateDecided": _kind(
         "A gate got a verdict.",
         "epoch gate content_sha256 verdict judged_by criteria comment exit_code output_tail duration_s reason",
@@ -37,12 +41,15 @@ HISTORY: Final[Mapping[str, EventKind]] = {
     "GateOpened": _kind("An output waits for the verdict of a gate.", "gate kind content_sha256 author asked epoch"),
     "GateOverridden": _kind("An operator let an output pass a gate.", "gate overridden_by reason content_sha256 epoch"),
     "GroupSealed": _kind("Nothing more comes into a group.", "reason"),
-    "HumanTaskDefaulted": _kind("The deadline of a human task passed, and its default choice was taken.", "epoch choice"),
+    "HumanTaskDefaulted": _kind(
+        "The deadline of a human task passed, and its default choice was taken.", "epoch choice"
+    ),
     "HumanTaskEscalated": _kind("Further people may answer a human task.", "epoch to groups"),
     "IssueOpened": _kind("An issue was written into the journal.", "issue agent blocks"),
     "IssueResolved": _kind("An issue was resolved.", "issue how agent reason"),
     "LeaseAcquired": _kind(
-        "An agent leased a state; `takeover` is true if the lease of another had expired.", "epoch owner attempt ttl_s takeover"
+        "An agent leased a state; `takeover` is true if the lease of another had expired.",
+        "epoch owner attempt ttl_s takeover",
     ),
     "LeaseReleased": _kind("A state was given back or taken from its holder.", "epoch forced reason"),
     "LeaseRenewed": _kind("A lease was renewed; not every renewal is recorded.", "epoch ttl_s"),
@@ -50,7 +57,9 @@ HISTORY: Final[Mapping[str, EventKind]] = {
     "NotificationFailed": _kind("An agent could not be notified.", "agent reason epoch failure error"),
     "NotificationSent": _kind("An agent was notified; `agents` names all of a pool.", "agent reason epoch agents"),
     "PlannerReminded": _kind("The planner was reminded of a run that is not started.", "reason reminders"),
-    "QuestionAnswered": _kind("A question of a worker was answered.", "question agent answered_by answer comment reason"),
+    "QuestionAnswered": _kind(
+        "A question of a worker was answered.", "question agent answered_by answer comment reason"
+    ),
     "QuestionAsked": _kind(
         "A worker asked a question; `gave_back` is true if it released its state.",
         "question agent text choices to gave_back epoch reason",
@@ -82,14 +91,18 @@ HISTORY: Final[Mapping[str, EventKind]] = {
     "RunSucceeded": _kind("The run succeeded."),
     "RunTimedOut": _kind("The time limit of an open run passed.", "deadline"),
     "RunUnblocked": _kind("An issue no longer blocks the run.", "issue still_blocked reason"),
-    "SignalReceived": _kind("A signal arrived; `kept` is true if no state waited for it yet.", "signal number kept reason"),
+    "SignalReceived": _kind(
+        "A signal arrived; `kept` is true if no state waited for it yet.", "signal number kept reason"
+    ),
     "StateCancelled": _kind("A state was cancelled.", "epoch"),
     "StateConcluded": _kind(
         "A person, a signal, a callback or a child run ended a state; `via` says which of them.",
         "epoch how via signal number answered_by choice comment group run error cause reason",
     ),
     "StateEntered": _kind("A state was entered; `source` is the state before it.", "epoch source"),
-    "StateFailed": _kind("A state failed; `caught_by` is the state that follows by a Catch.", "epoch error cause caught_by"),
+    "StateFailed": _kind(
+        "A state failed; `caught_by` is the state that follows by a Catch.", "epoch error cause caught_by"
+    ),
     "StateReminded": _kind("The agents of a state that nobody has leased were notified again.", "epoch reason"),
     "StateReopened": _kind("A state that had ended was opened again, since its run was retried.", "epoch"),
     "StateResolved": _kind(
@@ -97,7 +110,9 @@ HISTORY: Final[Mapping[str, EventKind]] = {
     ),
     "StateRetried": _kind("A state failed and is tried again, by its Retry.", "epoch error cause retry not_before"),
     "StateSucceeded": _kind("A state succeeded.", "epoch source"),
-    "StateUntaken": _kind("Nobody leased a state in spite of reminders, and the planner was notified.", "epoch reminders"),
+    "StateUntaken": _kind(
+        "Nobody leased a state in spite of reminders, and the planner was notified.", "epoch reminders"
+    ),
     "StateUpdated": _kind("The holder of a state wrote its status or an output, without ending it.", "epoch output"),
     "StatesSkipped": _kind("States were not reached and are skipped.", "states"),
     "TaskHeartbeat": _kind("A heartbeat arrived for a Task that waits for a callback.", "epoch"),
@@ -124,13 +139,21 @@ INBOX: Final[Mapping[str, EventKind]] = {
     "run_blocked": _kind("An issue blocks the run. For its planner.", f"issue text {_TEXT}"),
     "human_task": _kind("A task waits for an answer of this person.", "epoch title"),
     "note": _kind("Somebody left a note. For the planner of the run.", f"note text {_TEXT}"),
-    "question": _kind("A worker asks a question. For the planner or the people asked.", f"question_id question choices waits_until {_TEXT}"),
-    "question_answered": _kind("The question of this worker was answered.", f"question_id question answer comment gave_back nobody_answered {_TEXT}"),
+    "question": _kind(
+        "A worker asks a question. For the planner or the people asked.",
+        f"question_id question choices waits_until {_TEXT}",
+    ),
+    "question_answered": _kind(
+        "The question of this worker was answered.",
+        f"question_id question answer comment gave_back nobody_answered {_TEXT}",
+    ),
     "gate_opened": _kind(
         "An output waits for a verdict of this agent.",
         f"gate kind content_sha256 attempt output author command criteria {_TEXT}",
     ),
-    "needs_work": _kind("A gate failed, and the output came back to its author.", f"gate attempt failed_criteria {_TEXT}"),
+    "needs_work": _kind(
+        "A gate failed, and the output came back to its author.", f"gate attempt failed_criteria {_TEXT}"
+    ),
 }
 """What `await_workflow_event` gives an agent, by the type of the event."""
 

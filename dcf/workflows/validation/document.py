@@ -6,7 +6,7 @@ Only an invalid schema is an error of the caller. Whatever the document is, the 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from dcf.core.definitions.forms import asl_of, is_linear
 from dcf.core.definitions.model import check_names
