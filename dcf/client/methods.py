@@ -51,7 +51,8 @@ def begun(
     try:
         return verb(*args, **kwargs)
     except DcfError as error:
-        raise put_into_words(error, driver._language, "", {}) from error.__cause__
+        language = driver._language  # noqa: SLF001 - of the drivers of this module's protocols
+        raise put_into_words(error, language, "", {}) from error.__cause__
 
 
 @dataclass(frozen=True, slots=True)

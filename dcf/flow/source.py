@@ -54,22 +54,17 @@ class Source:
 def source_of(function: Callable[..., Any]) -> Source:
     """Read the source of a function; raise InvalidFlow if there is none, or it is async."""
     file = inspect.getsourcefile(function) or "?"
-    lines = lines_of(file) or _lines_kept(function)
+    try:
+        lines = lines_of(file) or [line.rstrip("\n") for line in inspect.findsource(function)[0]]  # a notebook's cell
+    except OSError:
+        hint = "Write the flow in a file, and import it from there."
+        raise InvalidArgument(f"The source of {function.__name__} cannot be read.", hint) from None
     try:
         tree = _tree_of(function, lines)
         hints = _hints_of(function, tree)
     except Refusal as refusal:
         raise InvalidFlow([complaint_of(refusal, file, lines)]) from None
     return Source(function=function, tree=tree, file=file, lines=lines, names=function.__globals__, hints=hints)
-
-
-def _lines_kept(function: Callable[..., Any]) -> list[str]:
-    """Return the lines that Python keeps itself, as of a cell of a notebook; raise InvalidArgument if it has none."""
-    try:
-        return [line.rstrip("\n") for line in inspect.findsource(function)[0]]
-    except OSError:
-        message = f"The source of {function.__name__} cannot be read, and a flow is compiled from its source."
-        raise InvalidArgument(message, "Write the flow in a file, and import it from there.") from None
 
 
 def _tree_of(function: Callable[..., Any], lines: Sequence[str]) -> ast.FunctionDef:
