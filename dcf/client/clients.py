@@ -117,7 +117,7 @@ class AsyncClient(AwaitedVerbs):
         lend: Callable[[], LentTools],
     ) -> None:
         self._tools = tools
-        self._language = None
+        self._language: Language | None = None
         self._sleep = pause
         self._open = open_
         self._close = close

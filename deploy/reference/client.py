@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass
 from importlib import import_module
 from typing import Any, Final
@@ -114,12 +114,18 @@ def _signature(function: Callable[..., Any], name: str) -> str:
 
 
 def _shown(parameter: inspect.Parameter) -> str:
-    star = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    star = _STARS.get(parameter.kind, "")
     kind = "" if parameter.annotation is parameter.empty else f": {_type(parameter.annotation)}"
     default = parameter.default
     if default is parameter.empty:
         return f"{star}{parameter.name}{kind}"
     return f"{parameter.name}{kind}{' = ' if kind else '='}{_value(default)}"
+
+
+_STARS: Final[Mapping[object, str]] = {
+    inspect.Parameter.VAR_POSITIONAL: "*",
+    inspect.Parameter.VAR_KEYWORD: "**",
+}
 
 
 def _value(default: object) -> str:

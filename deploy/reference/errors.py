@@ -44,7 +44,8 @@ def render() -> str:
 
 def _classes() -> Iterator[tuple[str, type[DcfError]]]:
     own = [kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, DcfError)]
-    by_code = {kind.code: kind for kind in reversed([*own, *_ELSEWHERE])}  # a code is that of the first class
+    kinds: list[type[DcfError]] = [*own, *_ELSEWHERE]
+    by_code = {kind.code: kind for kind in reversed(kinds)}  # a code is that of the first class
     yield from sorted((code, kind) for code, kind in by_code.items() if kind is not DcfError and code != "error")
 
 

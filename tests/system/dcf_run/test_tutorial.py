@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from http.client import HTTPException
 from pathlib import Path
+from urllib.error import HTTPError
 
 import pytest
 
@@ -88,6 +89,8 @@ def _raised_by(pay: Callable[[int], object], fault: str, monkeypatch: pytest.Mon
         with pytest.raises((OSError, HTTPException)) as raised:
             pay(42)
         serving.join(LONG)
+    if isinstance(raised.value, HTTPError):
+        raised.value.close()  # it is the answer of the bank, too
     return type(raised.value).__name__
 
 
