@@ -8,8 +8,16 @@
     ├── Unauthorized           unauthorized         the server wants an API key and did not get a good one
     ├── RateLimited            rate_limited         this caller calls too often or too much at once
     ├── NotFound
-    │   ├── UnknownRun, UnknownState, UnknownDefinition, UnknownSchedule, UnknownProject, UnknownFinding, UnknownKey
-    │   └── NotInCatalogue, AgentUnknown, SkillUnknown
+    │   ├── UnknownRun         unknown_run
+    │   ├── UnknownDefinition  unknown_definition
+    │   ├── NotInCatalogue     not_in_catalogue
+    │   ├── UnknownFinding     unknown_finding
+    │   ├── UnknownSchedule    unknown_schedule
+    │   ├── UnknownProject     unknown_project
+    │   ├── UnknownState       unknown_state
+    │   ├── AgentUnknown       unknown_agent
+    │   ├── SkillUnknown       unknown_skill
+    │   └── UnknownKey         unknown_key
     ├── ToolUnavailable        tool_unavailable     a skill's tool that cannot be attached
     ├── PlatformUnavailable    platform_unavailable the agent platform is down or slow
     ├── StoreUnavailable       store_unavailable    Redis cannot be reached, or refuses for a while
@@ -26,8 +34,7 @@
     ├── WebhookRefused         webhook_refused      a receiver got a request that is not dcf's, or is too old
     └── ToolCallFailed         (the tool's code)    a tool answered with an error
 
-Expected outcomes of a decision (held, not ready, lost) are values, not exceptions: see `core.answers`. Only the Python
-client (`dcf.client`) raises them, as `Refused`.
+Expected outcomes of a decision (held, not ready, lost) are values; only the client raises them, as `Refused`.
 This module imports nothing of dcf. Messages never carry a secret, a URL with credentials or a library's text.
 """
 
@@ -57,7 +64,6 @@ class DcfError(Exception):
         self.hint = hint or self.default_hint
 
     def __str__(self) -> str:
-        """Return the message and the hint: a traceback and `print(error)` say what to do next, too."""
         return self.message if self.hint == DcfError.default_hint else f"{self.message} {self.hint}"
 
 
@@ -199,9 +205,7 @@ class UnknownState(NotFound):
     """The run's workflow has no state of this name."""
 
     code = "unknown_state"
-    default_hint = (
-        "`read_workflow_control_plane` lists the states of a run; one inside a Parallel or Map is named by its path."
-    )
+    default_hint = "`read_workflow_control_plane` lists the states; one inside a Parallel or Map is named by its path."
 
     def __init__(self, workflow_id: str, state: str) -> None:
         super().__init__(f"Run '{workflow_id}' has no state '{state}'.")
@@ -263,7 +267,6 @@ class StoreUnavailable(DcfError):
 
     code = "store_unavailable"
     default_hint = "Check REDIS_URL and that the server is up (`dcf doctor`), then repeat the call."
-
     is_full = False
 
     def __init__(
