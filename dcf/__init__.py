@@ -1,6 +1,6 @@
 """dcf: a choreography control plane for AI agents on Redis.
 
-This module has the names that programs use, and docs/python.md lists them. `flow` and `task` make a workflow of
+This module has the names that programs use; docs/reference/client.md lists them. `flow` and `task` make a workflow of
 functions (docs/flows.md), `connect` and `connect_async` open a client, `validate` and `simulate` work on a workflow
 alone. Each is imported on first use.
 """
@@ -100,5 +100,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Name what can be asked for, for editors and shells."""
-    return sorted({*globals(), *_PLACES})
+    """Name what programs use, for editors and shells."""
+    return sorted(__all__)

@@ -17,7 +17,7 @@ _OF_A_CALLER: Final[Mapping[str, str]] = {
     "unread": "Json",
     "array": "Sequence[Json]",
     "places": "Sequence[str | Mapping[str, str]]",
-    "object": "Mapping[str, Json]",
+    "object": "JsonObject",
     "rows": "Sequence[Mapping[str, Json]]",
     "records": "Sequence[Mapping[str, Json]]",
     "askees": "Askees",
@@ -25,7 +25,7 @@ _OF_A_CALLER: Final[Mapping[str, str]] = {
     "span": "Span",
     "moment": "Moment",
     "assignment": "Agents",
-    "workflow": "Mapping[str, Any] | Path",
+    "workflow": "Mapping[str, Json] | Path",
 }
 """How a caller of Python writes the forms that are not plain."""
 
@@ -66,6 +66,7 @@ _IMPORTED: Final[Mapping[str, tuple[str, ...]]] = {
     "dcf.client.arguments": (
         "Agents",
         "Askees",
+        "JsonObject",
         "Moment",
         "Span",
         "agents_text",

@@ -12,7 +12,7 @@ _WIDTH: Final = 66
 """Characters of names on a line, so that they fit next to the longest name of a module."""
 
 _WRITTEN_BY_HAND: Final[Mapping[str, tuple[str, ...]]] = {
-    "dcf.client.arguments": ("Agents", "Askees", "Moment", "Span", "Workflow"),
+    "dcf.client.arguments": ("Agents", "Askees", "JsonObject", "Moment", "Span", "Workflow"),
     "dcf.client.claims": ("AsyncClaim", "Claim"),
     "dcf.client.clients": ("AsyncClient", "Client"),
     "dcf.client.connecting": ("connect", "connect_async"),
@@ -46,8 +46,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Name what can be asked for, for editors and shells."""
-    return sorted({*globals(), *_PLACES})
+    """Name what programs use, for editors and shells."""
+    return sorted(__all__)
 '''
 
 

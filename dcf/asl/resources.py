@@ -15,6 +15,9 @@ CALLBACK: Final = f"dcf:callback{FOR_CALLBACK}"
 FUNCTION: Final = "dcf:task:"
 """Begins the Resource of a Task for a Python function: its module and name follow. An agent takes the lease."""
 
+_OWN: Final = "dcf:"
+"""Begins all Resources of dcf."""
+
 HUMAN: Final = "dcf:human"
 SIGNAL: Final = "dcf:signal"
 CHILD: Final = "arn:aws:states:::states:startExecution"
@@ -63,6 +66,16 @@ def read_resource(text: str | None) -> Resource:
     if text.endswith(FOR_CALLBACK):
         return _outside("callback", is_worked=text != CALLBACK, suffix=FOR_CALLBACK, function=function)
     return WORK if function is None else replace(WORK, function=function)
+
+
+def is_never_called(text: str | None, *, is_assigned: bool) -> bool:
+    """Return True for a Resource that nothing calls: one of dcf's that there is not, or a foreign one without an agent.
+
+    An agent that is assigned does the Task, whatever its Resource says; a Resource of dcf's own is misspelt even then.
+    """
+    if text is None or read_resource(text) is not WORK:
+        return False
+    return text.startswith(_OWN) or not is_assigned
 
 
 def _outside(kind: Kind, *, is_worked: bool = False, suffix: str = "", function: str | None = None) -> Resource:

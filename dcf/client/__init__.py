@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from dcf.client.arguments import Agents, Askees, Moment, Span, Workflow
+    from dcf.client.arguments import Agents, Askees, JsonObject, Moment, Span, Workflow
     from dcf.client.claims import AsyncClaim, Claim
     from dcf.client.clients import AsyncClient, Client
     from dcf.client.connecting import connect, connect_async
@@ -187,6 +187,7 @@ __all__ = [
     "HealthLevelName",
     "HeldRun",
     "IssueResolution",
+    "JsonObject",
     "KeptArtifact",
     "LeftNote",
     "ListedArtifacts",
@@ -285,7 +286,7 @@ __all__ = [
 ]
 
 _NAMES: Final = {
-    "dcf.client.arguments": "Agents Askees Moment Span Workflow",
+    "dcf.client.arguments": "Agents Askees JsonObject Moment Span Workflow",
     "dcf.client.claims": "AsyncClaim Claim",
     "dcf.client.clients": "AsyncClient Client",
     "dcf.client.connecting": "connect connect_async",
@@ -356,5 +357,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Name what can be asked for, for editors and shells."""
-    return sorted({*globals(), *_PLACES})
+    """Name what programs use, for editors and shells."""
+    return sorted(__all__)

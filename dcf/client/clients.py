@@ -134,6 +134,7 @@ class AsyncClient(_Clients):
         lend: Callable[[], LentTools],
     ) -> None:
         self._tools = tools
+        self._language: Language | None = None
         self._sleep = pause
         self._open = open_
         self._close = close

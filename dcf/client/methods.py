@@ -9,17 +9,25 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from functools import partial, update_wrapper
 from importlib import import_module
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from dcf.client.exchange import Conversation, Stream
+from dcf.client.failures import put_into_words
+from dcf.errors import DcfError
+
+if TYPE_CHECKING:
+    from dcf.verbs.wording.sentences import Language
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Steps = TypeVar("Steps")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class BlockingDriver(Protocol):
-    """What carries the steps of verbs out, and waits."""
+    """What carries the steps of verbs out, and waits. What is refused is worded in its language."""
+
+    _language: "Language | None"
 
     def _carry_out(self, steps: Conversation[T]) -> T: ...
 
@@ -27,11 +35,24 @@ class BlockingDriver(Protocol):
 
 
 class AwaitedDriver(Protocol):
-    """What carries the steps of verbs out without blocking."""
+    """What carries the steps of verbs out without blocking. What is refused is worded in its language."""
+
+    _language: "Language | None"
 
     async def _carry_out(self, steps: Conversation[T]) -> T: ...
 
     def _hand_out(self, steps: Stream[T]) -> AsyncIterator[T]: ...
+
+
+def begun(
+    driver: BlockingDriver | AwaitedDriver, verb: Callable[P, Steps], /, *args: P.args, **kwargs: P.kwargs
+) -> Steps:
+    """Return the steps of a verb; what is wrong with its arguments is raised in the words of the driver."""
+    try:
+        return verb(*args, **kwargs)
+    except DcfError as error:
+        language = driver._language  # noqa: SLF001 - of the drivers of this module's protocols
+        raise put_into_words(error, language, "", {}) from error.__cause__
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,21 +148,21 @@ def making_later(module: str, name: str) -> Callable[[Callable[..., Any]], objec
 
 def _blocking(verb: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: BlockingDriver, /, *args: Any, **kwargs: Any) -> Any:
-        return self._carry_out(verb(*args, **kwargs))
+        return self._carry_out(begun(self, verb, *args, **kwargs))
 
     return described(method, verb)
 
 
 def _awaited(verb: Callable[..., Any]) -> Callable[..., Any]:
     async def method(self: AwaitedDriver, /, *args: Any, **kwargs: Any) -> Any:
-        return await self._carry_out(verb(*args, **kwargs))
+        return await self._carry_out(begun(self, verb, *args, **kwargs))
 
     return described(method, verb)
 
 
 def _iterating(verb: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: BlockingDriver | AwaitedDriver, /, *args: Any, **kwargs: Any) -> Any:
-        return self._hand_out(verb(*args, **kwargs))
+        return self._hand_out(begun(self, verb, *args, **kwargs))
 
     return described(method, verb)
 

@@ -193,7 +193,7 @@ class Answer:
 
     choice: str
     comment: str | None = None
-    answer: Any = None
+    answer: Json = None
     answered_by: str | None = None
     at: str | None = None
 
@@ -226,7 +226,7 @@ def agent(
     timeout: int | None = None,
     heartbeat: int | None = None,
     retry: Retries = 0,
-) -> Any: ...
+) -> Json: ...
 def agent(who: str, instructions: str, /, *values: object, **options: Any) -> Any:  # noqa: ARG001 - read, not run
     """Have an agent work by these instructions; `output` is the type of its answer, `values` and `data` its input."""
     _not_running("agent()")
@@ -253,7 +253,7 @@ def human(
 @overload
 def signal(name: str, /, *, output: type[Value], timeout: int | None = None) -> Value: ...
 @overload
-def signal(name: str, /, *, timeout: int | None = None) -> Any: ...
+def signal(name: str, /, *, timeout: int | None = None) -> Json: ...
 def signal(name: str, /, **options: Any) -> Any:  # noqa: ARG001 - read, not run
     """Wait for a signal that is sent into the run, and return its payload."""
     _not_running("signal()")
@@ -305,7 +305,7 @@ def each(
     _not_running("each()")
 
 
-def jsonata(text: str, /, **values: object) -> Any:  # noqa: ARG001 - read, not run
+def jsonata(text: str, /, **values: object) -> Json:  # noqa: ARG001 - read, not run
     """Write an expression in JSONata, for what Python has no spelling for; `values` are its variables."""
     _not_running("jsonata()")
 

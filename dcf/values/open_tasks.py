@@ -3,7 +3,7 @@
 It is no error: a pool of workers that claim what is ready is a fine design, but nobody should get one by an oversight.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from dcf.values.json_text import Json, dump
@@ -23,6 +23,16 @@ def open_tasks_warning(tasks: Collection[str], remedy: str) -> str | None:
     more = f" and {len(tasks) - _NAMED} more" if len(tasks) > _NAMED else ""
     which = "This Task has" if len(tasks) == 1 else "These Tasks have"
     return f"{which} no agent, so any key with the scope 'work' may take it: {named}{more}. {remedy}"
+
+
+def uncalled_warning(resources: Mapping[str, str]) -> str | None:
+    """Return the warning for Tasks, by name, whose Resource nothing calls; None if there are none."""
+    if not resources:
+        return None
+    named = ", ".join(f"'{escaped(name)}' ({escaped(text)})" for name, text in list(resources.items())[:_NAMED])
+    more = f" and {len(resources) - _NAMED} more" if len(resources) > _NAMED else ""
+    known = "dcf calls functions (dcf:task:), people (dcf:human), signals (dcf:signal), callbacks and child runs."
+    return f"Nothing calls the Resource of {named}{more}. {known} Correct it, or leave it out and assign an agent."
 
 
 def agents_map_for(tasks: Collection[str]) -> dict[str, Json]:

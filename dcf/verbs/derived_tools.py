@@ -7,12 +7,13 @@ import inspect
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from datetime import datetime
 from functools import partial, reduce, update_wrapper
 from operator import or_
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Final, Union, cast, get_args, get_origin, get_type_hints
 
-from pydantic import Field, create_model
+from pydantic import Field, WithJsonSchema, create_model
 
 from dcf.core.access.model import Scope
 from dcf.values.json_text import MAX_BYTES, Json
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from dcf.application.application import Application
 
 _LIMITS: Final = ("pattern", "min_length", "max_length", "ge", "le")
+_MOMENT: Final = {"type": "string", "format": "date-time"}
 _ECHOED: Final = ("workflow_id", "state", "gate", "question_id")
 """Arguments that a refusal repeats, where its answer has a field of the name."""
 
@@ -248,6 +250,8 @@ def _flat(kind: Any) -> Any:
     if isinstance(kind, UnionType) or origin is Union:
         flat = [_flat(item) for item in inner if item is not type(None)]
         return flat[0] if len(flat) == 1 else Union[tuple(flat)]  # noqa: UP007 - of types that are known only here
+    if kind is datetime:
+        return Annotated[str, WithJsonSchema(_MOMENT)]
     if isinstance(kind, type) and is_dataclass(kind):
         return Annotated[dict[str, Any], AsRecord(kind)]
     if origin is tuple:

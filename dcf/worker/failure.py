@@ -13,3 +13,7 @@ class TaskFailed(DcfError):
         super().__init__(cause)
         self.error = error
         self.cause = cause
+
+    def __str__(self) -> str:
+        """Return the cause: what follows is for the workflow to say, not for the function."""
+        return self.cause

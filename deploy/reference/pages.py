@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from dcf.tools.mcp.reference import markdown_of
 from dcf.tools.mcp.selection import documented_tools
-from deploy.reference import commands, exits, limits, scopes, settings
+from deploy.reference import client, commands, errors, events, exits, limits, metrics, scopes, settings
 from deploy.reference.markdown import page, table
 
 
@@ -22,9 +22,13 @@ def _render_tools() -> str:
 
 PAGES: Final = {
     "cli.md": Page("every command of `dcf`, with its arguments and options", commands.render),
+    "client.md": Page("the Python API: every class, function and method", client.render),
+    "errors.md": Page("every error code: its meaning, and which tools answer it", errors.render),
+    "events.md": Page("every kind of event in histories, inboxes and webhooks, with its fields", events.render),
     "exit-codes.md": Page("what the exit codes of commands mean, and the errors behind them", exits.render),
     "settings.md": Page("every environment variable: its values, default and meaning", settings.render),
     "limits.md": Page("how large and how many everything may be, and what happens beyond", limits.render),
+    "metrics.md": Page("every metric, with its type and labels", metrics.render),
     "scopes.md": Page("permissions of API keys, the tools that each opens, and quotas", scopes.render),
     "tools.md": Page("every MCP tool, with its scope, parameters, smallest call and answer", _render_tools),
 }

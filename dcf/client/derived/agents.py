@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from dcf.client.arguments import Span, document_text, listed_if_any, seconds
 from dcf.client.calls import call_pages, call_tool
 from dcf.client.exchange import Conversation, Stream
 from dcf.features.webhooks.records import AgentPlatformName, NewKeyName, RegisteredAgent
+from dcf.values.json_text import Json
 from dcf.verbs.records.agents import CreatedWorkers, DeletedAgent, RemovedLimits, ResolvedAgent
 from dcf.verbs.records.assignment import MyAssignment
 
@@ -45,7 +45,7 @@ def list_registered_agents() -> Stream[RegisteredAgent]:
 
 def create_worker_agents(
     *,
-    workflow: Mapping[str, Any] | Path | None = None,
+    workflow: Mapping[str, Json] | Path | None = None,
     workflow_id: str | None = None,
     imports_base_dir: str | None = None,
     agent_name_prefix: str | None = None,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from dcf.client.arguments import Askees, askees, json_text, listed, object_text, request_id_for, rows
+from dcf.client.arguments import Askees, JsonObject, askees, json_text, listed, object_text, request_id_for, rows
 from dcf.client.calls import call_tool
 from dcf.client.exchange import Conversation
 from dcf.features.questions.records import AskedQuestion, CorrectedResult, LeftNote
@@ -170,7 +170,7 @@ def update_workflow_control_plane(
     claim_next: bool = False,
     owner_agent_id: str | None = None,
     lease_ttl_s: int | None = None,
-    usage: Mapping[str, Json] | None = None,
+    usage: JsonObject | None = None,
     whole_input: bool = False,
     attempts_increment: int | None = None,
     set_started_at: bool = False,

@@ -1,9 +1,9 @@
 """What the clients do for the verbs of the toolset knowledge. Derived from their descriptions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
-from dcf.client.arguments import listed, listed_if_any, object_text
+from dcf.client.arguments import JsonObject, listed, listed_if_any, object_text
 from dcf.client.calls import call_pages, call_tool
 from dcf.client.exchange import Conversation, Stream
 from dcf.features.catalogue.records import (
@@ -38,7 +38,7 @@ def put_definition(
     globs: Sequence[str] = (),
     always_apply: bool = False,
     complexity: ComplexityName | None = None,
-    attributes: Mapping[str, Json] | None = None,
+    attributes: JsonObject | None = None,
     project: str | None = None,
     session: str | None = None,
     expires_in_s: int = 86400,
@@ -160,8 +160,8 @@ def add_finding(
     project: str | None = None,
     workflow_id: str | None = None,
     state: str | None = None,
-    location: Mapping[str, Json] | None = None,
-    metadata: Mapping[str, Json] | None = None,
+    location: JsonObject | None = None,
+    metadata: JsonObject | None = None,
     agent_id: str | None = None,
     key: str | None = None,
 ) -> Conversation[ShownFinding]:

@@ -1,9 +1,10 @@
 """What the clients do for the verbs of the toolset operations. Derived from their descriptions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from dcf.client.arguments import (
     Agents,
+    JsonObject,
     Moment,
     agents_text,
     json_text,
@@ -91,7 +92,7 @@ def read_usage(
 
 
 def set_budget(
-    workflow_id: str, budget: Mapping[str, Json] | None, *, reason: str | None = None, request_id: str | None = None
+    workflow_id: str, budget: JsonObject | None, *, reason: str | None = None, request_id: str | None = None
 ) -> Conversation[GivenBudget]:
     """Say what a run may use up: tokens (in and out), money, seconds. Limits left out stay; {} takes all away.
 

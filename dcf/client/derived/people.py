@@ -1,8 +1,6 @@
 """What the clients do for the verbs of the toolset people. Derived from their descriptions."""
 
-from collections.abc import Mapping
-
-from dcf.client.arguments import json_text, object_text, request_id_for
+from dcf.client.arguments import JsonObject, json_text, object_text, request_id_for
 from dcf.client.calls import call_pages, call_tool
 from dcf.client.exchange import Conversation, Stream
 from dcf.features.external.records import EndedTask, LivingTask, SentSignal
@@ -31,7 +29,7 @@ def signal(
 
 
 def send_task_success(
-    task_token: str, output: Json = MISSING, *, usage: Mapping[str, Json] | None = None
+    task_token: str, output: Json = MISSING, *, usage: JsonObject | None = None
 ) -> Conversation[EndedTask]:
     """Answer a Task that waits for a callback: call this when what its task token was handed out for is done.
 
@@ -47,7 +45,7 @@ def send_task_success(
 
 
 def send_task_failure(
-    task_token: str, *, error: str | None = None, cause: str | None = None, usage: Mapping[str, Json] | None = None
+    task_token: str, *, error: str | None = None, cause: str | None = None, usage: JsonObject | None = None
 ) -> Conversation[EndedTask]:
     """Fail a Task that waits for a callback: call this when what its task token was handed out for cannot be done.
 

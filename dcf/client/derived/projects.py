@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from dcf.client.arguments import array_text, object_text
+from dcf.client.arguments import JsonObject, array_text, object_text
 from dcf.client.calls import call_pages, call_tool
 from dcf.client.exchange import Conversation, Stream
 from dcf.features.projects.records import DeletedProject, ListedProject, MadeProject, ReadProject
@@ -15,12 +15,12 @@ def put_project(
     name: str | None = None,
     paths: Sequence[str | Mapping[str, str]] | None = None,
     forget_paths: Sequence[str | Mapping[str, str]] | None = None,
-    git: Mapping[str, Json] | None = None,
+    git: JsonObject | None = None,
     description: str | None = None,
     features: Sequence[Json] | None = None,
-    metadata: Mapping[str, Json] | None = None,
+    metadata: JsonObject | None = None,
     max_in_progress: int | None = None,
-    budget: Mapping[str, Json] | None = None,
+    budget: JsonObject | None = None,
     revision: int | None = None,
     reason: str | None = None,
 ) -> Conversation[MadeProject]:

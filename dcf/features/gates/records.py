@@ -1,6 +1,7 @@
 """What the verbs about gates answer. Loads the standard library only, since clients read it too."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal, TypeAlias
 
 from dcf.values.json_text import Json
@@ -24,7 +25,7 @@ class WaitingGate:
     author: str
     attempt: int
     asked: str
-    since: str
+    since: datetime
     criteria: tuple[str, ...] = ()
     command: str | None = None
     timeout_s: int | None = None

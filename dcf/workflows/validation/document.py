@@ -6,7 +6,7 @@ Only an invalid schema is an error of the caller. Whatever the document is, the 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from dcf.core.definitions.forms import asl_of, is_linear
 from dcf.core.definitions.model import check_names
@@ -88,7 +88,7 @@ def validate_machine(definition: Json) -> Validation:
     return _machine_verdict(machine) if refusal is None else Validation(problems=(refusal,))
 
 
-def validate(definition: Json) -> dict[str, Any]:
+def validate(definition: Json) -> dict[str, Json]:
     """Validate a plain ASL machine, or a Letta-ASL document without its imports; text or native JSON.
 
     Returns `{ok, exit_code, problems}` with everything that is wrong; never raises. What only a run can show is not
