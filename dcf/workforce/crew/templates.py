@@ -21,6 +21,7 @@ from dcf.workflows.validation.files import ImportReader, Unreadable
 from dcf.workflows.validation.references import is_worked, tasks_of
 from dcf.workflows.validation.templates import EMBEDDED, SUFFIX, TemplateDirectory
 from dcf.workforce.crew.descriptions import Description
+from dcf.workforce.crew.legacy_agents import read_legacy
 
 DEFAULT_TEMPLATE: Final = "worker"
 MOST_COPIES: Final = 50
@@ -203,7 +204,10 @@ def _describes(entry: Mapping[str, Json]) -> bool:
 
 def _inline(entry: Mapping[str, Json]) -> Description:
     config = entry.get("agent_config")
-    return Description(agent=config if isinstance(config, dict) else entry, platform=_platform(entry))
+    if not isinstance(config, dict):
+        return Description(agent=entry, platform=_platform(entry))
+    agent, bundle = read_legacy(config)
+    return Description(agent=agent, bundle=bundle, platform=_platform(entry))
 
 
 def _platform(entry: Mapping[str, Json]) -> str | None:
