@@ -27,9 +27,10 @@ class LettaOptions:
     `model` and `embedding` are handles (`openai/gpt-4o-mini`) used in place of what a template names. `mcp_servers`
     says how Letta reaches the MCP servers that templates name (`{"dcf": {"name": "dcf", "transport":
     "streamable_http", "url": ...}}`); `find_server` is asked for all others. A template's own addresses are never
-    used, since a template may come from a workflow document. A run older than `run_deadline_s` counts as lost: after a restart Letta has forgotten its running
-    runs and shows them as `created` for ever. The deadline must be longer than the lease that workers are told to take
-    (300 s). Otherwise a worker that does not renew its lease would get a second message during the first.
+    used, since a template may come from a workflow document. A run older than `run_deadline_s` counts as lost:
+    after a restart Letta has forgotten its running runs and shows them as `created` for ever. The deadline must be
+    longer than the lease that workers are told to take (300 s). Otherwise a worker that does not renew its lease
+    would get a second message during the first.
     """
 
     base_url: str

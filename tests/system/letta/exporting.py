@@ -1,7 +1,7 @@
 """Makes agents on a real Letta server and exports them: `DCF_LETTA=1 python -m tests.system.letta.exporting`.
 
-It writes the files of `tests/letta/exported`. They are as the server sends them, but for addresses of this machine and
-for messages: of each agent only the system message stays.
+It writes the files of `tests/letta/exported`. They are as Letta writes them, but for addresses, one secret, and
+messages: of each agent only the system message stays.
 """
 
 import json
@@ -54,8 +54,9 @@ def exports() -> Iterator[dict[str, dict[str, Any]]]:
         triage = _triage(letta)
         lead = _lead(letta, server.url, ledger.url, triage)
         yield {
-            "triage": _scrubbed(json.loads(letta.agents.export_file(triage)), model.url),
-            "lead": _scrubbed(json.loads(letta.agents.export_file(lead)), model.url),
+            "triage.af": _scrubbed(json.loads(letta.agents.export_file(triage)), model.url),
+            "lead.af": _scrubbed(json.loads(letta.agents.export_file(lead)), model.url),
+            "triage_v1.json": _scrubbed(json.loads(server.legacy_export(triage)), model.url),
         }
 
 
@@ -108,10 +109,12 @@ def _lead(letta: Letta, url: str, ledger: str, triage: str) -> str:
 
 
 def _scrubbed(document: dict[str, Any], model_url: str) -> dict[str, Any]:
-    """Return the export without addresses of this machine, and with no message but the system's."""
+    """Return the export without addresses of this machine and secrets, and with no message but the system's."""
     text = json.dumps(document).replace(model_url, MODEL_URL)
     found: dict[str, Any] = json.loads(re.sub(r"http://127\.0\.0\.1:\d+/mcp", "http://ledger.example/mcp", text))
-    for agent in found["agents"]:
+    for variable in (*found.get("tool_exec_environment_variables", ()), *found.get("secrets", ())):
+        del variable["value_enc"]  # the first form has the value in it
+    for agent in found.get("agents", ()):
         agent["messages"] = [one for one in agent["messages"] if one["role"] == "system"]
         there = {one["id"] for one in agent["messages"]}
         agent["in_context_message_ids"] = [one for one in agent["in_context_message_ids"] if one in there]
@@ -123,4 +126,4 @@ if __name__ == "__main__":
     with exports() as made:
         for name, document in made.items():
             text = json.dumps(document, indent=2, ensure_ascii=False)
-            (EXPORTED / f"{name}.af").write_text(text + "\n", "utf-8")
+            (EXPORTED / name).write_text(text + "\n", "utf-8")

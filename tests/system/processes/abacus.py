@@ -1,4 +1,4 @@
-"""A small MCP server as a process: `python abacus.py stdio`, or `python abacus.py sse|streamable-http PORT`.
+"""A small MCP server as a process: `python abacus.py TOOL stdio`, or `python abacus.py TOOL sse|streamable-http PORT`.
 
 Its tool says in its answer in which process it ran, and by which transport.
 """
@@ -12,13 +12,13 @@ from mcp.server import MCPServer
 Transport = Literal["stdio", "sse", "streamable-http"]
 
 
-def serve(transport: Transport, port: int) -> None:
+def serve(tool: str, transport: Transport, port: int) -> None:
     server = MCPServer(name="abacus", log_level="ERROR")
 
     def add(first: int, second: int) -> str:
         return f"{first + second} by {transport} in {os.getpid()}"
 
-    server.add_tool(add, name="add", description="Add two numbers.")
+    server.add_tool(add, name=tool, description="Add two numbers.")
     if transport == "stdio":
         server.run()
     elif transport == "sse":
@@ -28,4 +28,4 @@ def serve(transport: Transport, port: int) -> None:
 
 
 if __name__ == "__main__":
-    serve(cast("Transport", sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    serve(sys.argv[1], cast("Transport", sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 0)

@@ -27,28 +27,36 @@ TRANSPORTS: Final = {
 _PROGRAM: Final = str(Path(__file__).with_name("abacus.py"))
 
 
-def command() -> list[str]:
+def command(name: str = "add") -> list[str]:
     """The command by which whoever uses the tool starts a server of its own."""
-    return [sys.executable, _PROGRAM, "stdio"]
+    return [sys.executable, _PROGRAM, name, "stdio"]
 
 
-def write_abacus_skill(site: Site, transport: str) -> dict[str, str]:
-    """Start the server, unless a command starts it; return the settings with which dcf knows it and its skill."""
+def write_abacus_skill(site: Site, transport: str, name: str = "add") -> dict[str, str]:
+    """Start the server, unless a command starts it; return the settings with which dcf knows it and its skill.
+
+    The tool has this name, and its server the name `abacus_` and that.
+    """
     registry = site.folder / "registry.json"
-    registry.write_text(json.dumps({"servers": {"abacus": _entry(site, transport)}}))
+    registry.write_text(json.dumps({"servers": {f"abacus_{name}": _entry(site, transport, name)}}))
+    return {"SKILL_REGISTRY_PATH": str(registry)} | write_skill(site, tool(name, f"abacus_{name}"))
+
+
+def write_skill(site: Site, needed: dict[str, Any]) -> dict[str, str]:
+    """Write the skill that needs this tool; return the setting with which dcf finds it."""
     manifests = site.folder / "manifests"
     manifests.mkdir()
-    skill = manifest("add.numbers", requiredTools=[tool("add", "abacus")], requiredDataSources=[])
+    skill = manifest("add.numbers", requiredTools=[needed], requiredDataSources=[])
     (manifests / "add.json").write_text(json.dumps(skill))
-    return {"SKILL_REGISTRY_PATH": str(registry), "DCF_MANIFESTS_DIR": str(manifests)}
+    return {"DCF_MANIFESTS_DIR": str(manifests)}
 
 
-def _entry(site: Site, transport: str) -> dict[str, Any]:
+def _entry(site: Site, transport: str, name: str) -> dict[str, Any]:
     if transport == "stdio":
-        program, *arguments = command()
+        program, *arguments = command(name)
         return {"transport": transport, "command": program, "args": arguments}
     port, served = free_port(), TRANSPORTS[transport]
-    site.start(_PROGRAM, served, str(port))
+    site.start(_PROGRAM, name, served, str(port))
     wait_until(lambda: _listens(port), LONG)
     scheme = "ws" if transport.startswith("ws") else "http"
     path = "/sse" if served == "sse" else "/mcp"

@@ -65,7 +65,11 @@ async def test_a_worker_loads_a_skill_calls_its_tool_and_unloads_it(site: Site, 
         (server,) = loaded["mcp_servers"]
         said = await called(server)
         assert said.startswith(f"7 by {TRANSPORTS[transport]} in ")
-        held = {"workflow_id": event["event"]["workflow_id"], "state": "Add", "lease_token": event["work"]["lease_token"]}
+        held = {
+            "workflow_id": event["event"]["workflow_id"],
+            "state": "Add",
+            "lease_token": event["work"]["lease_token"],
+        }
         await tools.ok("update_workflow_control_plane", **held, new_status="succeeded", output_json={"said": said})
         unloaded = await tools.ok("unload_skill", manifest_id=MANIFEST, agent_id=AGENT)
         assert unloaded["removed"] == loaded["added"]
@@ -78,7 +82,7 @@ async def test_a_worker_loads_a_skill_calls_its_tool_and_unloads_it(site: Site, 
 def test_a_hosted_agent_calls_the_tool_of_its_skill(site: Site, transport: str) -> None:
     settings = write_abacus_skill(site, transport)
     (site.folder / "handlers.py").write_text(HANDLER)
-    own = f"[agents.{AGENT}.servers.abacus]\ncommand = {json.dumps(command())}\n" if transport == "stdio" else ""
+    own = f"[agents.{AGENT}.servers.abacus_add]\ncommand = {json.dumps(command())}\n" if transport == "stdio" else ""
     (site.folder / "agents.toml").write_text(f'[agents.{AGENT}]\nhandler = "handlers.py:add"\n{own}')
     (site.folder / "sums.json").write_text(json.dumps(WORKFLOW))
     more = ("--agents", str(site.folder / "agents.toml"), "--direct", "--json")
