@@ -40,8 +40,10 @@ def test_an_export_is_valid_in_each_source_and_is_what_the_worker_is_made_from(
     place: Path, name: str, source: str
 ) -> None:
     document = workflow("claims", name, source)
-    directories = {"imports_base_dir": place / "imports", "skills_base_dir": place / "imports"}
-    verdict = validate_document(document, **directories, agents_dir=place / "templates")
+    imports = place / "imports"
+    verdict = validate_document(
+        document, imports_base_dir=imports, skills_base_dir=imports, agents_dir=place / "templates"
+    )
     assert verdict.problems == ()
     assert f"from:{source}" in blueprint(description(place, without_disk(place, document, source))).tags
 
@@ -76,7 +78,7 @@ def test_an_exported_agent_keeps_its_blocks_tools_and_settings(tmp_path: Path, s
         (False, 100_000),
     ]
     assert sorted(tool.name for tool in found.tools) == TOOLS
-    wanted = {"system": "You rate insurance claims, and write down why.", "timezone": "Europe/Berlin"}
+    wanted: dict[str, Any] = {"system": "You rate insurance claims, and write down why.", "timezone": "Europe/Berlin"}
     wanted |= {"max_files_open": 7, "metadata": {"owner": "claims"}, "description": "Rates claims."}
     assert wanted.items() <= found.arguments.items()
     assert found.arguments["tool_exec_environment_variables"] == {"CLAIMS_KEY": ""}

@@ -7,6 +7,7 @@ are not tried here, nor is the image built.
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -25,6 +26,8 @@ from tests.system.processes.site import LONG
 
 HOME: Final = "/home/dcf"
 _VARIABLE: Final = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
+STOPPED: Final = (0, 128 + signal.SIGTERM)
+"""Exit codes of a service that Docker stops: it ended by itself, or says that it was told to."""
 _PORTS: Final = {"dcf-mcp": "8337", "stub-mcp": "8765"}
 
 
@@ -96,7 +99,7 @@ class Composed:
             assert process.poll() is None, (self.place / f"{service}.log").read_text()
             yield
             process.terminate()
-            assert process.wait(LONG) == 0, (self.place / f"{service}.log").read_text()
+            assert process.wait(LONG) in STOPPED, (self.place / f"{service}.log").read_text()
         finally:
             process.kill()
             process.wait()

@@ -36,11 +36,11 @@ async def add(work, tools):
 @asynccontextmanager
 async def connected(server: dict[str, Any]) -> AsyncIterator[Client]:
     """Connect to a server as an agent does that is told of it."""
-    place: Any = {
-        "stdio": lambda: StdioServerParameters(command=server["command"], args=server["args"]),
-        "sse": lambda: sse_client(server["url"]),
-        "streamable_http": lambda: server["url"],
-    }[server["transport"]]()
+    place: Any = server.get("url")
+    if server["transport"] == "stdio":
+        place = StdioServerParameters(command=server["command"], args=server["args"])
+    elif server["transport"] == "sse":
+        place = sse_client(server["url"])
     async with Client(place) as client:
         yield client
 
