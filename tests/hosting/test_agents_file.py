@@ -88,5 +88,5 @@ def test_a_server_with_a_url_is_called_over_the_transport_that_the_file_says(tmp
         (server,) = read(tmp_path, f'{base}url = "http://h/x"\n{line}').agents[0].servers
         assert server.over_sse is over_sse
     for wrong in ('url = "http://h/x"\ntransport = "ws"', 'command = ["x"]\ntransport = "sse"'):
-        with pytest.raises(InvalidArgument, match="servers.s.transport"):
+        with pytest.raises(InvalidArgument, match=r"servers\.s\.transport"):
             read(tmp_path, base + wrong)

@@ -21,7 +21,6 @@ from dcf.workflows.validation.files import ImportReader, Unreadable
 from dcf.workflows.validation.references import is_worked, tasks_of
 from dcf.workflows.validation.templates import EMBEDDED, SUFFIX, TemplateDirectory
 from dcf.workforce.crew.descriptions import Description
-from dcf.workforce.crew.legacy_agents import read_legacy
 
 DEFAULT_TEMPLATE: Final = "worker"
 MOST_COPIES: Final = 50
@@ -206,6 +205,8 @@ def _inline(entry: Mapping[str, Json]) -> Description:
     config = entry.get("agent_config")
     if not isinstance(config, dict):
         return Description(agent=entry, platform=_platform(entry))
+    from dcf.workforce.crew.legacy_agents import read_legacy  # noqa: PLC0415 - few documents have this form
+
     agent, bundle = read_legacy(config)
     return Description(agent=agent, bundle=bundle, platform=_platform(entry))
 
