@@ -36,7 +36,8 @@ _KNOWN: Final = frozenset(
         *("tasks", "servers", "environment", "options", "tries", "turn_timeout_s", "dcf_tools"),
     }
 )
-_SERVER_KNOWN: Final = frozenset({"url", "headers", "command", "environment", "tools"})
+_SERVER_KNOWN: Final = frozenset({"url", "transport", "headers", "command", "environment", "tools"})
+_TRANSPORTS: Final = ("streamable_http", "sse")
 _PASSED_ON: Final = re.compile(
     "PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|XDG_(CACHE|CONFIG|DATA|RUNTIME|STATE)_(HOME|DIR)|"
     "NO_PROXY|no_proxy|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|NODE_EXTRA_CA_CERTS|"
@@ -174,9 +175,13 @@ class _Table:
         command = self._texts(found, "command", place)
         if bool(url) == bool(command):
             raise self._wrong(place, 'a table with url, or with command = ["program", "argument"]')
+        transport = found.get("transport", "streamable_http")
+        if transport not in _TRANSPORTS or ("transport" in found and not url):
+            raise self._wrong(f"{place}.transport", f"one of {', '.join(_TRANSPORTS)}, of a server with a url")
         return ToolServer(
             name=name,
             url=url,
+            over_sse=transport == "sse",
             headers=self._texts_by_name(found, "headers", place),
             command=command,
             environment=self._texts_by_name(found, "environment", place),

@@ -56,6 +56,7 @@ def _with(known: ToolServer | None, told: Mapping[str, Any], environment: Mappin
     return ToolServer(
         name=told["name"],
         url=_filled(told["url"], told["name"], environment),
+        over_sse=told.get("transport") == "sse",
         headers={key: _filled(value, told["name"], environment) for key, value in told.get("headers", {}).items()},
         allowed=tools,
     )
