@@ -1,8 +1,8 @@
 """dcf: a choreography control plane for AI agents on Redis.
 
 This module has the names that programs use; docs/reference/client.md lists them. `flow` and `task` make a workflow of
-functions (docs/flows.md), `connect` and `connect_async` open a client, `validate` and `simulate` work on a workflow
-alone. Each is imported on first use.
+functions (docs/guides/flows.md), `connect` and `connect_async` open a client, `validate` and `simulate` work on a
+workflow alone. Each is imported on first use.
 """
 
 from importlib import import_module

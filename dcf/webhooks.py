@@ -1,4 +1,4 @@
-"""For receivers of webhooks: checks that a request is dcf's and fresh, and reads what it brings. docs/webhooks.md.
+"""For receivers of webhooks: checks that a request is dcf's and fresh, and reads it (docs/agents/webhooks.md).
 
 It needs nothing but the standard library, opens no connection and stores nothing. Any verifier of Standard Webhooks
 does the same check.

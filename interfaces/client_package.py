@@ -24,7 +24,7 @@ _WRITTEN_BY_HAND: Final[Mapping[str, tuple[str, ...]]] = {
 _HEAD: Final = '''\
 """The Python client: every verb of dcf as a method with typed answers, over a server or directly on Redis.
 
-`dcf.connect` and `dcf.connect_async` open one; docs/python.md has all of it on one page. Derived from the descriptions
+`dcf.connect` and `dcf.connect_async` open one, and docs/reference/python.md describes it. Derived from the descriptions
 of the verbs by `make verbs`; do not edit. Each name is imported on first use: no program needs all records.
 """
 

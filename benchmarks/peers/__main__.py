@@ -1,4 +1,4 @@
-"""`python -m benchmarks.peers`: install the peers, measure all systems, write docs/benchmarks.md and its picture."""
+"""`python -m benchmarks.peers`: install the peers, measure all, write docs/explanation/benchmarks.md."""
 
 import argparse
 import json
@@ -27,8 +27,8 @@ from benchmarks.peers.systems import SYSTEMS, Place, System
 from benchmarks.peers.turns import Bench, Sample
 
 ROOT = Path(__file__).parents[2]
-DOCUMENT = ROOT / "docs" / "benchmarks.md"
-PICTURE = ROOT / "docs" / "benchmarks.svg"
+DOCUMENT = ROOT / "docs" / "explanation" / "benchmarks.md"
+PICTURE = ROOT / "docs" / "explanation" / "benchmarks.svg"
 RESULTS = Path(__file__).parent / "results.json"
 _PINGS = 2000
 

@@ -1,4 +1,4 @@
-"""Writes what was measured as Markdown tables, between two marks in docs/benchmarks.md; the words around them stay."""
+"""Writes the results as Markdown tables between two marks in docs/explanation/benchmarks.md; the words around stay."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

@@ -107,7 +107,7 @@ NOUNS: Final[Mapping[str, Noun]] = {
     "skills": Noun("Write and look at skills", ids=("manifestId",)),
     "agents": Noun(
         "Register and connect agents; list their tools",
-        "Agents that are made elsewhere get their work by signed POST (docs/webhooks.md).",
+        "Agents that are made elsewhere get their work by signed POST (docs/agents/webhooks.md).",
         ids=("agent_id",),
     ),
     "keys": Noun(

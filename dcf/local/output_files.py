@@ -1,4 +1,4 @@
-"""Files that a result names: read from this disk, and described with the result. docs/local.md has the convention.
+"""Files that a result names: read from this disk, and described with the result (docs/agents/local-agents.md).
 
 A result may have a member `files`, a list of paths below the root. Beside it `file_hashes` gets the sha256 and size of
 each, by its path; with `upload_files` in the call their contents become artifacts of the run, and their ids stand

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from dcf.tools.mcp.reference import markdown_of
 from dcf.tools.mcp.selection import documented_tools
+from dcf.workflows import language
 from deploy.reference import client, commands, errors, events, exits, limits, metrics, scopes, settings
 from deploy.reference.markdown import page, table
 
@@ -31,16 +32,19 @@ PAGES: Final = {
     "metrics.md": Page("every metric, with its type and labels", metrics.render),
     "scopes.md": Page("permissions of API keys, the tools that each opens, and quotas", scopes.render),
     "tools.md": Page("every MCP tool, with its scope, parameters, smallest call and answer", _render_tools),
+    "language.md": Page("the Amazon States Language as dcf runs it: `dcf workflows language`", language.describe),
+    "writing-flows.md": Page("flows on one page, for coding agents", language.describe_flows),
 }
 """By the name of the file, in the order of the index."""
 
-_WRITTEN: Final = {
-    "[flows](../flows.md)": "workflows as Python files",
-    "[language](../language.md)": "the Amazon States Language as dcf runs it (`dcf workflows language` prints it)",
-    "[Python API](../python.md)": "the client: every name and method",
-    "[Task fields](../tasks.md)": "what a Task of a document can say to its worker",
+WRITTEN: Final = {
+    "python.md": "the client: every name and method",
+    "tasks.md": "what a Task of a document can say to its worker",
+    "platforms.md": "where dcf runs, and which Redis it starts",
+    "versions.md": "what stays compatible, and how things are deprecated",
+    "compatibility/README.md": "the tools of other systems",
 }
-"""Pages of the reference that are not generated here."""
+"""The pages of the reference that people write, and the line that the index has about each."""
 
 
 def render_pages() -> dict[str, str]:
@@ -49,5 +53,6 @@ def render_pages() -> dict[str, str]:
 
 
 def _render_index() -> str:
-    generated = [(f"[{name.removesuffix('.md')}]({name})", made.about) for name, made in PAGES.items()]
-    return page("Reference", table(("page", "has"), [*generated, *_WRITTEN.items()]))
+    about = {name: made.about for name, made in PAGES.items()} | WRITTEN
+    rows = [(f"[{name.removesuffix('.md').removesuffix('/README')}]({name})", text) for name, text in about.items()]
+    return page("Reference", table(("page", "has"), rows))

@@ -15,6 +15,7 @@ from tests.support.tables import rows
 DOCS: Final = ROOT / "docs"
 TOP: Final = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "lab/README.md")
 PAGES: Final = sorted([*(ROOT / name for name in TOP), *DOCS.rglob("*.md")])
+MOST_FILES: Final = 20
 NAMES: Final = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
@@ -55,10 +56,23 @@ def test_every_link_of_a_page_leads_somewhere(name: str) -> None:
 
 def test_the_index_has_every_page_of_docs_once() -> None:
     linked = [target for target, _ in targets(DOCS / "README.md")]
-    folders = {DOCS, DOCS / "concepts", DOCS / "moving", DOCS / "seeds"}
-    pages = {path for folder in folders for path in folder.glob("*.md")} - {DOCS / "README.md"}
-    assert {path for path in linked if path.parent in folders} == pages
+    decisions = set((DOCS / "decisions").rglob("*.md")) - {DOCS / "decisions" / "README.md"}
+    pages = set(DOCS.rglob("*.md")) - {DOCS / "README.md"} - decisions
+    assert {path for path in linked if path.is_relative_to(DOCS)} == pages
     assert len(linked) == len(set(linked))
+
+
+def test_the_list_of_decisions_has_each_once() -> None:
+    linked = [target for target, _ in targets(DOCS / "decisions" / "README.md")]
+    decisions = set((DOCS / "decisions").rglob("*.md")) - {DOCS / "decisions" / "README.md"}
+    assert decisions <= set(linked)
+    assert len(linked) == len(set(linked))
+
+
+def test_a_folder_of_pages_has_at_most_20_files() -> None:
+    folders = [DOCS, *(path for path in DOCS.rglob("*") if path.is_dir())]
+    counts = {str(folder.relative_to(ROOT)): sum(path.is_file() for path in folder.iterdir()) for folder in folders}
+    assert {name: count for name, count in counts.items() if count > MOST_FILES} == {}
 
 
 def commands(page: Path) -> Iterator[list[str]]:
@@ -81,11 +95,11 @@ def test_every_command_of_a_page_exists_with_its_options(name: str) -> None:
 
 
 def test_commands_are_found() -> None:
-    assert ["runs", "pause", "RUN"] in list(commands(DOCS / "running.md"))
+    assert ["runs", "pause", "RUN"] in list(commands(DOCS / "guides" / "runs.md"))
     assert sum(len(list(commands(page))) for page in PAGES) > 100
 
 
 def test_links_are_found() -> None:
-    assert (DOCS / "flows.md", "") in list(targets(ROOT / "README.md"))
-    assert (DOCS / "functions.md", "the-context") in list(targets(ROOT / "README.md"))
+    assert (DOCS / "guides" / "flows.md", "") in list(targets(ROOT / "README.md"))
+    assert (DOCS / "guides" / "python-functions.md", "the-context") in list(targets(ROOT / "README.md"))
     assert slug("What `dcf run` does, 2 ways") == "what-dcf-run-does-2-ways"

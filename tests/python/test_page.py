@@ -1,4 +1,4 @@
-"""docs/python.md: its programs run, and it names everything there is."""
+"""docs/reference/python.md: its programs run, and it names everything there is."""
 
 import ast
 import asyncio
@@ -19,7 +19,7 @@ from tests.python.workflows import EMPTY, FAILING, HELLO
 from tests.support.paths import ROOT
 from tests.support.redis.restricted import RestrictedRedis
 
-PAGE = (ROOT / "docs" / "python.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "reference" / "python.md").read_text("utf-8")
 PROGRAMS: list[str] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 ROWS: list[str] = re.findall(r"^\| (`.+?) \|", PAGE, re.MULTILINE)
 LONGEST = 200

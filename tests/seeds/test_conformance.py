@@ -25,7 +25,7 @@ DOCUMENTS: Final[dict[str, dict[str, dict[str, list[str]]]]] = json.loads(
     Path(__file__).with_name("tools.json").read_text("utf-8")
 )
 PAGES: Final = {
-    "dcf": "seeds/dcf.md",
+    "dcf": "dcf.md",
     "deepwork": "deepwork.md",
     "openfactory": "openfactory.md",
     "midex": "midex.md",
@@ -59,7 +59,7 @@ def differences(system: str, tool: str) -> Iterator[str]:
 
 def explained(system: str) -> set[str]:
     """Return the names on the page of differences."""
-    page = (ROOT / "docs" / PAGES[system]).read_text("utf-8")
+    page = (ROOT / "docs" / "reference" / "compatibility" / PAGES[system]).read_text("utf-8")
     return set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", page))))
 
 

@@ -143,7 +143,7 @@ def _check_human(fields: DefinitionFields, description: Template | None) -> None
         written = next((name for name in (part, f"{part}.$") if isinstance(given, dict) and name in given), None)
         place = f"/{field}" if written is None else f"/{field}/{token(written)}"
         told = f"{fields.owner}: {field}: {message}."
-        fields.report(place, "invalid_human_task", told, "The page on people (docs/people.md) has the fields.")
+        fields.report(place, "invalid_human_task", told, "docs/guides/approvals.md has the fields.")
 
 
 def _credentials(fields: DefinitionFields) -> Template | None:

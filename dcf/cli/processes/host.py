@@ -43,7 +43,8 @@ def host(
 
     FILE:  [agents.pricing-1] recipe = "openai-agents", model = "..."  or  handler = "file.py:function"
 
-    Ctrl-C and SIGTERM let turns finish (--grace); a second one ends it at once. docs/agents.md has every field.
+    Ctrl-C and SIGTERM let turns finish (--grace); a second one ends it at once.
+    docs/agents/host-agents.md has every field.
     """
     if direct and server is not None:
         raise InvalidArgument("With --direct no server is called.", "Leave out --direct or --server.")

@@ -47,7 +47,7 @@ def local(
     has local_worktree, local_changes, local_branch, local_files and local_gates; files that a result names are hashed.
     No command of a gate runs here unless a person allowed it: every caller that may plan then executes code here.
     That one passed is reported with DCF_HELPER_KEY, a key with the scope attest that the agent does not have.
-    docs/local.md says more.
+    docs/agents/local-agents.md says more.
     """
     make_models_at_first_use()
     import anyio

@@ -62,9 +62,9 @@ class Lease:
     """The lease on a state: who may write it, and until when. Times in server microseconds, `ttl_s` in seconds.
 
     `epoch` is the fencing token that outside systems can compare: it only grows. Each entered state starts from the
-    epoch of the completion that entered it (docs/decisions/fencing.md). While it `awaits_sign`, no call came with its
-    token, and it may end before `ttl_s` is over (`core/leasing/first_terms.py`). `key` names the API key,
-    bound to an agent, for which dcf drew the token; None where the holder drew it (docs/decisions/fencing.md).
+    epoch of the completion that entered it (docs/decisions/execution/fencing.md). While it `awaits_sign`, no call came
+    with its token, and it may end before `ttl_s` is over (`core/leasing/first_terms.py`). `key` names the API key,
+    bound to an agent, for which dcf drew the token; None where the holder drew it (the same page).
     """
 
     token: str | None = None

@@ -4,7 +4,7 @@ Cancelling changes the run's status only, as every other end of a run does: the 
 the documents of open states are closed by the follow-up work (`finalization.skip_unreached`), or by the clock.
 
 While a run is paused nobody gets a lease. Holders renew, finish and release, what follows is entered, and timeouts,
-retry times and Waits go on (docs/decisions/operating.md).
+retry times and Waits go on (docs/decisions/execution/operating.md).
 """
 
 from collections.abc import Mapping

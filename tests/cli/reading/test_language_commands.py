@@ -61,8 +61,8 @@ def test_a_valid_workflow_is_said_to_be_valid(call: Call, write: Callable[..., P
 def test_a_machine_with_a_name_is_judged_as_a_machine_as_dcf_run_takes_it(
     call: Call, write: Callable[..., Path]
 ) -> None:
-    """As the one in docs/running.md."""
-    (shown,) = re.findall(r"```json\n(\{\"workflow_name\".+)\n```", (ROOT / "docs/running.md").read_text("utf-8"))
+    """As the one in docs/guides/runs.md."""
+    (shown,) = re.findall(r"```json\n(\{\"workflow_name\".+)\n```", (ROOT / "docs/guides/runs.md").read_text("utf-8"))
     assert call("validate", write(shown)).output.endswith("is valid\n")
     assert dcf.validate(shown) == {"ok": True, "exit_code": 0, "problems": []}
     assert read_definition(json.loads(shown)).name == "hello"

@@ -1,4 +1,4 @@
-"""docs/tutorial.md, as it stands: its files are taken from the page, its commands are run, a person approves."""
+"""docs/tutorials/refunds.md: its files are taken from the page, its commands are run, a person approves."""
 
 import importlib
 import json
@@ -24,7 +24,7 @@ from tests.system.processes.site import LONG, Site, finish, first_line
 
 pytestmark = pytest.mark.processes
 
-PAGE = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "tutorials" / "refunds.md").read_text("utf-8")
 FILES = dict(re.findall(r"`([a-z_]+\.(?:json|py))`[^\n]*(?:\n[^\n`]+)*\n*```\w+\n(.*?)```", PAGE, re.DOTALL))
 COMMANDS = [line.partition("#")[0].strip() for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
             for line in block.strip().splitlines()]  # fmt: skip
