@@ -161,8 +161,12 @@ CASES: Final = (
     _claim("an agent in most runs", CREW),
     _claim("an agent in few", RARE),
     Case(name="claim where nothing is ready in a tenth of the live runs", work=_claim_in_vain, prepare=_forget_places),
-    Case(name="a look of the timer loop, nothing due", work=lambda site: site.app.clock.pulse(), prepare=_look_at_nothing),
-    Case(name=f"a look of the timer loop, {_DUE} runs due", work=lambda site: site.app.clock.pulse(), prepare=_make_due),
+    Case(
+        name="a look of the timer loop, nothing due", work=lambda site: site.app.clock.pulse(), prepare=_look_at_nothing
+    ),
+    Case(
+        name=f"a look of the timer loop, {_DUE} runs due", work=lambda site: site.app.clock.pulse(), prepare=_make_due
+    ),
     Case(name="the first look of a process", work=lambda site: site.app.clock.pulse(), prepare=_begin),
     Case(name="an event through an inbox that is empty", work=_pass_on("alone")),
     Case(name="an event through a full inbox", work=_pass_on(CROWD)),

@@ -47,9 +47,7 @@ class Family:
         return f"{self.name}{suffix}{'{' + shown + '}' if shown else ''} {value}"
 
 
-LEASES: Final = Family(
-    "dcf_lease_acquire_total", "counter", "Requested leases, by outcome.", ("outcome",)
-)
+LEASES: Final = Family("dcf_lease_acquire_total", "counter", "Requested leases, by outcome.", ("outcome",))
 TAKEOVERS: Final = Family("dcf_lease_takeovers_total", "counter", "Leases taken after their holder's had expired.")
 CONFLICTS: Final = Family("dcf_txn_conflicts_total", "counter", "Transactions that lost a race and were tried again.")
 NOTIFICATIONS: Final = Family(
