@@ -38,7 +38,9 @@ PAGES: Final = {
 """By the name of the file, in the order of the index."""
 
 WRITTEN: Final = {
-    "python.md": "the client: every name and method",
+    "python.md": "the client: names, errors, functions",
+    "python-methods.md": "the methods of the client on runs",
+    "python-other-methods.md": "the methods of the client on agents, projects and files",
     "tasks.md": "what a Task of a document can say to its worker",
     "platforms.md": "where dcf runs, and which Redis it starts",
     "versions.md": "what stays compatible, and how things are deprecated",

@@ -1,22 +1,20 @@
-"""What pages name exists: every relative link and anchor in Markdown, every command, and the index of docs."""
+"""Pages are short, their links and anchors lead somewhere, and the index of docs has all of them."""
 
 import re
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from dcf.cli.command_group import command_of
-from dcf.cli.command_table import rows as listed_commands
+from deploy.reference.pages import PAGES
+from tests.support.pages import DOCS, NAMES
 from tests.support.paths import ROOT
 from tests.support.tables import rows
 
-DOCS: Final = ROOT / "docs"
-TOP: Final = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "lab/README.md")
-PAGES: Final = sorted([*(ROOT / name for name in TOP), *DOCS.rglob("*.md")])
 MOST_FILES: Final = 20
-NAMES: Final = [str(page.relative_to(ROOT)) for page in PAGES]
+MOST_WORDS: Final = 1500
+MOST_WORDS_OF_CONTRIBUTING: Final = 1200
 
 
 def prose(page: Path) -> str:
@@ -75,28 +73,19 @@ def test_a_folder_of_pages_has_at_most_20_files() -> None:
     assert {name: count for name, count in counts.items() if count > MOST_FILES} == {}
 
 
-def commands(page: Path) -> Iterator[list[str]]:
-    """The words of each command of dcf in the shell blocks of a page, without `dcf`."""
-    for block in re.findall(r"```sh\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
-        for line in block.replace("\\\n", " ").splitlines():
-            shown = re.match(r"(?:[A-Z_]+=\S+ )*dcf (\w.*)", line.partition(" #")[0])
-            if shown is not None:
-                yield re.split(r"\s+", shown[1].strip())
+def words_of(name: str) -> int:
+    return len((ROOT / name).read_text("utf-8").split())
 
 
-@rows("name", NAMES)
-def test_every_command_of_a_page_exists_with_its_options(name: str) -> None:
-    listed = {row.full_name: row for row in listed_commands()}
-    for command, *words in commands(ROOT / name):
-        declared: Any = command_of(listed.get(" ".join([command, *words[:1]])) or listed[command])
-        options = {option for parameter in declared.params for option in (*parameter.opts, *parameter.secondary_opts)}
-        named = {word for word in words if re.match(r"--\w", word)}
-        assert named - {"--context"} <= options, f"dcf {command} {' '.join(words)}"
+def test_a_page_that_people_write_has_at_most_1500_words() -> None:
+    derived = {f"docs/reference/{name}" for name in PAGES}
+    written = [name for name in NAMES if name.startswith("docs/") and name not in derived]
+    counts = {name: words_of(name) for name in written if not name.startswith("docs/decisions/")}
+    assert {name: count for name, count in counts.items() if count > MOST_WORDS} == {}
 
 
-def test_commands_are_found() -> None:
-    assert ["runs", "pause", "RUN"] in list(commands(DOCS / "guides" / "runs.md"))
-    assert sum(len(list(commands(page))) for page in PAGES) > 100
+def test_the_page_for_contributors_has_at_most_1200_words() -> None:
+    assert words_of("CONTRIBUTING.md") <= MOST_WORDS_OF_CONTRIBUTING
 
 
 def test_links_are_found() -> None:

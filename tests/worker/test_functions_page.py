@@ -15,6 +15,7 @@ from tests.support.paths import ROOT
 
 PAGE = (ROOT / "docs" / "guides" / "python-functions.md").read_text("utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+(TESTS,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/guides/testing.md").read_text("utf-8"), re.DOTALL)
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def one(state: str) -> Any:
 
 
 def test_its_functions_work(registered: dict[str, Any]) -> None:
-    for block in BLOCKS[:3]:
+    for block in BLOCKS:
         exec(compile(block, "docs/guides/python-functions.md", "exec"), {"__name__": "page"})
     story = testing.run(one("Charge"), {"total": 5})
     assert story.output["paid"] == 5
@@ -45,7 +46,7 @@ def test_its_functions_work(registered: dict[str, Any]) -> None:
 
 def test_its_tests_pass() -> None:
     module: dict[str, Any] = {"__name__": "page"}
-    exec(compile(BLOCKS[3], "docs/guides/python-functions.md", "exec"), module)
+    exec(compile(TESTS, "docs/guides/testing.md", "exec"), module)
     tests = [found for name, found in module.items() if name.startswith("test_")]
     assert len(tests) == 3
     for each in tests:

@@ -41,7 +41,7 @@ def set_timer(run: str, state: str) -> Remedy:
     """Have the timer of a state set again that Redis has lost."""
     return Remedy(
         sentence="Tell its agents: this sets the timer too. `dcf doctor --repair` does so in all runs, as a clock does"
-        " once an hour. Have the log of Redis checked: docs/operating/deploy.md says how.",
+        " once an hour. Have the log of Redis checked: docs/operating/disaster-recovery.md says how.",
         tool="notify_if_ready",
         arguments={"workflow_id": run, "state": state},
     )

@@ -168,7 +168,10 @@ def _unchecked(durability: Durability, policy: str | None) -> Iterator[HealthFin
             "Redis does not have its log checked (aof-load-truncated is yes): after a power loss it starts with a torn"
             " transaction in it, and the next start may lose or half apply what was written since."
         )
-        remedy = "Run redis-check-aof --fix before each start, and set aof-load-truncated no: docs/operating/deploy.md."
+        remedy = (
+            "Run redis-check-aof --fix before each start, and set aof-load-truncated no:"
+            " docs/operating/disaster-recovery.md."
+        )
         yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, remedy)
 
 

@@ -71,7 +71,7 @@ SERVICES = {
         " save shutdown"
     ),
 }
-"""Commands that these refuse, by their own documentation; docs/operating/managed-redis.md names the pages."""
+"""Commands that these refuse, by their own documentation; docs/operating/managed-services.md names the pages."""
 
 UNUSED = "memory acl latency script object command slowlog keys debug select publish subscribe module function cluster"
 """Commands that dcf never sends."""
@@ -328,7 +328,9 @@ def test_another_database_needs_select(site: Site) -> None:
 
 
 def test_the_page_names_these_tests_and_they_are_there() -> None:
-    page = (ROOT / "docs" / "operating" / "managed-redis.md").read_text("utf-8")
+    page = "".join(
+        (ROOT / "docs" / "operating" / f"managed-{name}.md").read_text("utf-8") for name in ("redis", "services")
+    )
     named = set(re.findall(r"`(test_\w+)`", page))
     files = (
         "system/deployment/test_managed_redis.py",
