@@ -229,7 +229,7 @@ async def test_a_tool_that_there_is_not_is_met_with_the_one_that_was_meant(tools
 async def test_a_refusal_whose_hint_names_no_call_names_the_one_to_repeat(tools: Tools) -> None:
     sent = {"workflow_json": ONE_TASK, "agents_map_json": {"A": None}}
     refused = await tools.refused("invalid_argument", "start_run", **sent)
-    assert refused.hint == "Correct the argument and call start_run again; nothing was changed."
+    assert refused.hint == "Correct the argument and call `start_run` again; nothing was changed."
 
 
 async def test_a_planner_is_led_from_the_document_to_the_end_of_the_run(tools: Tools, run_id: str) -> None:
