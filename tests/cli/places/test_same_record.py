@@ -72,6 +72,7 @@ PRINTED_OTHERWISE: Final = {
 LINES: Final = ("read_journal", "read_run_events")
 """Verbs whose commands print an item to a line."""
 
+
 def _names_a_run(verb: Verb) -> bool:
     return any(item.name == "workflow_id" and item.is_required for item in verb.parameters)
 
