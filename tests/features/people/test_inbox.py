@@ -119,10 +119,10 @@ async def test_the_inputs_and_outputs_of_gates_are_not_read_for_rows_that_do_not
         output = {"text": "x" * 50_000}
         written = {"lease_token": held["work"]["lease_token"], "new_status": "succeeded", "output_json": output}
         await operator.refused("review_running", "update_workflow_control_plane", workflow_id=run, state="A", **written)
-        for who in ({"person": rita, "project": project}, {"person": rita, "workflow_id": run}):
-            await ask(application, person, "list_human_tasks", **who)
+        for asked in ({"person": rita, "project": project}, {"person": rita, "workflow_id": run}):
+            await ask(application, person, "list_human_tasks", **asked)
             with counted(application) as cost:
-                rows = (await ask(application, person, "list_human_tasks", **who))["tasks"]
+                rows = (await ask(application, person, "list_human_tasks", **asked))["tasks"]
             assert [row["gate"] for row in rows] == ["g"]
             assert cost.traffic < 50_000, "no output was read"
             costs.append([name for packet in cost.packets for name in packet])
