@@ -9,7 +9,8 @@ from types import ModuleType, NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from dcf.values.json_paths import MISSING
-from dcf.verbs.description.verb import VERBS, Parameter, Verb, paged, worded
+from dcf.verbs.description.verb import VERBS, Parameter, Verb, paged
+from dcf.verbs.wording.named import renamed
 
 _OF_A_CALLER: Final[Mapping[str, str]] = {
     "json": "Json",
@@ -154,7 +155,7 @@ def _limit(verb: Verb) -> list[str]:
 
 def _docstring(verb: Verb) -> str:
     text = paged(verb.documentation, "Pages are read as they are needed.") if verb.pages else verb.documentation
-    text = worded(text, lambda word: f"`{method_of(VERBS[word]) if word in VERBS else word}`")
+    text = renamed(text, lambda name: f"`{method_of(VERBS[name]) if name in VERBS else name}`")
     text = _IN_JSON.sub(lambda match: f"`{match[1]}={match[2].title()}`", text.replace("``", "`"))
     lines = "\n\n".join(map(_wrapped, f'"""{text}'.split("\n\n")))
     return f'{lines}\n"""' if "\n" in lines or len(lines) > _WIDTH - 3 else f'{lines}"""'

@@ -5,8 +5,9 @@ from inspect import cleandoc, getdoc
 
 from dcf.cli.commands.derived import ON_PAGES, function_of
 from dcf.cli.wording import in_commands
-from dcf.verbs.description.verb import VERBS, Command, Verb, paged, worded
+from dcf.verbs.description.verb import VERBS, Command, Verb, paged
 from dcf.verbs.registry import TOOLS, ToolSpec
+from dcf.verbs.wording.named import renamed
 
 _HEAD = '''"""A row for each verb, and for each command of one. Derived by `make verbs`; do not edit."""
 
@@ -49,5 +50,5 @@ def _command(verb: Verb, command: Command) -> str:
     own = (function and getdoc(function)) or cleandoc(command.summary or "")
     summary = " ".join(own.partition("\n\n")[0].split()) if own else paged(verb.summary, ON_PAGES)
     documented = f", {command.function!r}" if function and getdoc(function) and not command.example else ""
-    worded_summary = in_commands(worded(summary, lambda word: word if word not in VERBS else f"`{word}`"))
+    worded_summary = in_commands(renamed(summary, lambda name: name if name not in VERBS else f"`{name}`"))
     return f"CommandRow({verb.name!r}, {worded_summary!r}{documented})"

@@ -21,7 +21,7 @@ from dcf.values.refusal import Refusal
 from dcf.verbs.answers.as_record import AsRecord
 from dcf.verbs.argument_forms import FORMS
 from dcf.verbs.description.table import TABLE
-from dcf.verbs.description.verb import VERBS, Answered, Argument, Parameter, RefusedWith, Verb, worded
+from dcf.verbs.description.verb import VERBS, Answered, Argument, Parameter, RefusedWith, Verb
 from dcf.verbs.registry import (
     TOOLS,
     Answer,
@@ -35,6 +35,7 @@ from dcf.verbs.registry import (
     run_named,
 )
 from dcf.verbs.unlisted import PLAIN, UNLISTED
+from dcf.verbs.wording.named import renamed
 from dcf.workforce.steps import Step
 
 if TYPE_CHECKING:
@@ -153,9 +154,18 @@ def _answer(verb: Verb, answer: type[Answer], values: Mapping[str, Any], outcome
 
 
 def _documentation(verb: Verb) -> str:
-    """Return the docstring with the names that arguments have in the tool. A model needs no backticks."""
+    """Return the docstring with the names that arguments have in the tool."""
     names = {item.name: item.tool_name for item in verb.parameters}
-    return worded(verb.documentation, lambda word: names.get(word, word))
+    return _described(verb.documentation, names)
+
+
+def _described(text: str, names: Mapping[str, str]) -> str:
+    """Return a description where only verbs stand in backticks, which each interface words. Others need none."""
+
+    def said(name: str) -> str:
+        return names.get(name) or (f"`{name}`" if name in TABLE else name)
+
+    return renamed(text, said)
 
 
 def _following(verb: Verb, known: Mapping[str, Any]) -> list[dict[str, Json]]:
@@ -196,7 +206,7 @@ def _limits(argument: Argument) -> dict[str, Any]:
 def _field(argument: Argument, default: Any, limits: Mapping[str, Any]) -> Any:
     return Field(
         default,
-        description=worded(argument.means, str) or None,
+        description=_described(argument.means, {}) or None,
         examples=None if argument.example is None else [argument.example],
         json_schema_extra=UNLISTED if not argument.listed else PLAIN if argument.plain else None,
         **limits,

@@ -10,9 +10,9 @@ from functools import cache
 from typing import Final, TypeAlias
 
 from dcf.values.json_text import Json
-from dcf.verbs.merged.naming import in_tools
 from dcf.verbs.registry import ToolSpec
 from dcf.verbs.unlisted import KEYWORD, PLAIN_KEYWORD
+from dcf.verbs.wording.tools import in_tools
 
 Keywords: TypeAlias = AbstractSet[tuple[str, type]]
 """Keywords of JSON Schema, with the type of what they say, since an argument may be named like one of them."""

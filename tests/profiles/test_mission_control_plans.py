@@ -7,6 +7,9 @@ import pytest
 
 from dcf.application.application import Application
 from dcf.core.access.model import Scope
+from dcf.profiles.growing_runs import Grown
+from dcf.profiles.mission_control import plans
+from dcf.tools.mcp.profile_calls import NativeTools
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect
 from tests.profiles.mission_plan import FILES, WORKFLOW_MD
@@ -181,3 +184,53 @@ async def test_scopes_of_the_plan_are_areas_and_overlap_is_told(orchestrator: Pr
     assert ended["verification"]["unexpected_files"] == ["README.md"]
     unknown = await orchestrator.ok("complete_task", task_id=second["task_id"], status="success", outcome=outcome)
     assert unknown["verification"]["scope_match"] is None
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The tools of dcf that calls of the profile have called."""
+    names, call = list[str](), NativeTools.call
+
+    async def noted(native: NativeTools, tool: str, /, **arguments: Any) -> Any:
+        names.append(tool)
+        return await call(native, tool, **arguments)
+
+    monkeypatch.setattr(NativeTools, "call", noted)
+    return names
+
+
+async def test_the_end_of_a_workflow_reads_how_its_phases_stand_once(
+    orchestrator: ProfileClient, asked: list[str]
+) -> None:
+    for status, journals in (("completed", 1), ("partial", 1), ("failed", 0)):
+        workflow = str((await orchestrator.ok("start_workflow", name="shop"))["workflow_id"])
+        phase = await phase_of(orchestrator, workflow, 1)
+        await orchestrator.ok("complete_phase", phase_id=phase, status="completed")
+        asked.clear()
+        await orchestrator.ok("complete_workflow", workflow_id=workflow, status=status, summary="Over.")
+        assert asked.count("read_journal") == journals, asked
+        assert asked.count("close_run") == 1
+
+
+async def test_the_end_of_a_planned_workflow_reads_how_its_phases_stand_once(
+    orchestrator: ProfileClient, asked: list[str]
+) -> None:
+    workflow = await planned(orchestrator)
+    await first_phase_done(orchestrator, workflow)
+    asked.clear()
+    await orchestrator.failed("complete_workflow", workflow_id=workflow, status="completed", summary="Over.")
+    assert asked == ["read_workflow_control_plane", "read_journal"]
+
+
+async def test_the_beginning_of_a_phase_reads_the_plan_once(
+    orchestrator: ProfileClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workflow, plans_read, read = await planned(orchestrator), list[str](), plans.planned
+
+    def noted(run: Grown) -> Any:
+        plans_read.append(run.run)
+        return read(run)
+
+    monkeypatch.setattr(plans, "planned", noted)
+    await phase_of(orchestrator, workflow, 1)
+    assert plans_read == [workflow]

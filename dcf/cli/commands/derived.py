@@ -30,7 +30,8 @@ from dcf.cli.wording import as_command, in_commands
 from dcf.errors import ToolCallFailed
 from dcf.values.json_text import Json
 from dcf.verbs.description.table import TABLE
-from dcf.verbs.description.verb import VERBS, Command, Parameter, Verb, paged, worded
+from dcf.verbs.description.verb import VERBS, Command, Parameter, Verb, paged
+from dcf.verbs.wording.named import renamed
 
 ON_PAGES: Final = "--cursor goes on after a page."
 _SAYING_WHICH: Final = ("workflow_id", "parent_run", "session", "scope")
@@ -91,7 +92,7 @@ def _documentation(verb: Verb, command: Command) -> str:
     """Return what help says of the command, with verbs as commands and arguments as options."""
     options = {item.name: item.option if item.is_option else item.name for item in verb.parameters}
     text = inspect.cleandoc(command.summary or paged(verb.documentation, ON_PAGES))
-    return worded(text, lambda word: options.get(word) or in_commands(f"`{word}`"))
+    return renamed(text, lambda name: options.get(name) or in_commands(f"`{name}`"))
 
 
 def _function(verb: Verb, command: Command) -> Any:

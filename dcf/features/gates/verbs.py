@@ -218,7 +218,7 @@ def decide_gate(
     content_sha256: Annotated[
         str,
         Argument(
-            means="As list_gates or the event has it.",
+            means="As `list_gates` or the event has it.",
             example="0" * 64,
             spelling="The hash of the output that you read, as `dcf gates ls RUN` prints it.",
             min_length=64,
@@ -310,7 +310,7 @@ def _judge(agent_id: str | None, group: str | None) -> Judge:
     may_work, is_person = Scope.WORK in caller.scopes, Scope.ANSWER in caller.scopes
     may_attest = Scope.ATTEST in caller.scopes
     if not (may_work or is_person or may_attest or Scope.PLAN in caller.scopes):
-        raise Forbidden("decide_gate needs the scope 'work', 'answer', 'plan' or 'attest'.", scope_hint(Scope.WORK))
+        raise Forbidden("`decide_gate` needs the scope 'work', 'answer', 'plan' or 'attest'.", scope_hint(Scope.WORK))
     return Judge(
         name=agent_id or caller.agent_id or (caller.name if may_attest else None),
         key=caller.name if caller.name.startswith(KEY_CALLER) else None,

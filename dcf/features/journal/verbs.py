@@ -253,7 +253,7 @@ def resolve_issue(
     """Resolve an issue of the journal, as a person, planner or operator; of one that does not block, also as author."""
     caller = current_caller()
     if not caller.scopes & _RESOLVERS:
-        raise Forbidden("resolve_issue needs the scope 'answer', 'plan' or 'work'.", scope_hint(Scope.ANSWER))
+        raise Forbidden("`resolve_issue` needs the scope 'answer', 'plan' or 'work'.", scope_hint(Scope.ANSWER))
     by = agent_id or caller.agent_id or caller.name
     wish = ResolveIssue(issue=issue, how=how, by=by, may_any=_is_in_charge(on, workflow_id))
     answer = on.journal.resolve_issue(workflow_id, wish, reason=reason, request_id=request_id)

@@ -96,9 +96,10 @@ def planned(read: Grown) -> dict[int, Phase]:
     return {int(one["number"]): Phase(one) for one in found} if isinstance(found, Sequence) else {}
 
 
-async def check_beginning(native: Native, read: Grown, args: StartPhaseCall, statuses: Mapping[int, str]) -> None:
-    """Raise NotDone for a phase that the plan does not have, or that does not begin yet."""
-    phases = planned(read)
+async def check_beginning(
+    native: Native, read: Grown, args: StartPhaseCall, phases: Mapping[int, Phase], statuses: Mapping[int, str]
+) -> None:
+    """Raise NotDone for a phase that is not among those of the plan, or that does not begin yet."""
     phase = phases.get(args.number)
     if phase is None:
         raise refuse(

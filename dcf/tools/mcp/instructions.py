@@ -10,11 +10,9 @@ from typing import Any, Final
 
 from mcp.server.context import CallNext, ServerRequestContext
 
-from dcf.tools.mcp.listing import shown_in
+from dcf.tools.mcp.listing import Shown
 from dcf.values.json_text import Json, dump
 from dcf.values.records import record
-from dcf.verbs.authentication import WhoCalls
-from dcf.verbs.listed_tools import AUTO
 from dcf.verbs.merged.naming import offered
 from dcf.workforce.steps import RESULT, Step
 
@@ -156,13 +154,12 @@ def _value(value: Json) -> str:
 class Instructions:
     """Middleware of the SDK that answers the first request with the instructions for the caller's list."""
 
-    def __init__(self, who_calls: WhoCalls, profile: str = AUTO) -> None:
-        self._who_calls = who_calls
-        self._profile = profile
+    def __init__(self, shown: Shown) -> None:
+        self._shown = shown
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
         """Put the instructions into the answer to the first request."""
         answer = await call_next(ctx)
         if ctx.method not in _GREETING or not isinstance(answer, Mapping):
             return answer
-        return {**answer, "instructions": instructions_for(shown_in(ctx, self._who_calls(), self._profile))}
+        return {**answer, "instructions": instructions_for(self._shown(ctx))}

@@ -19,9 +19,9 @@ from dcf.tools.mcp.reading import ToolReading
 from dcf.tools.mcp.resource_reads import skill_reads
 from dcf.tools.mcp.resources import Resources
 from dcf.tools.mcp.skill_files import SkillFilesExtension
-from dcf.verbs.merged.naming import in_tools
 from dcf.verbs.registry import ToolSpec
 from dcf.verbs.schemas import listed_of
+from dcf.verbs.wording.tools import in_tools
 
 
 class ControlPlaneServer(MCPServer[None]):

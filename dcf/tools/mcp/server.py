@@ -32,7 +32,7 @@ from dcf.features.health.routes import metrics_routes
 from dcf.features.people.elicitation import asked
 from dcf.tools.http.bodies import LimitedBodies, PlainFraming, body_budget
 from dcf.tools.mcp.instructions import Instructions, instructions_for
-from dcf.tools.mcp.listing import ToolList, is_own_program, shown_in
+from dcf.tools.mcp.listing import Shown, ToolList, is_own_program
 from dcf.tools.mcp.mcp_server import ControlPlaneServer
 from dcf.tools.mcp.middleware import Metering, OutputSchemas, UnknownTools, WatchedStreams, nothing_changes
 from dcf.tools.mcp.profile_middleware import SystemProfiles, named
@@ -55,8 +55,8 @@ from dcf.verbs.envelope import call
 from dcf.verbs.key_watch import KeyWatch
 from dcf.verbs.limits import Meter, meter_of
 from dcf.verbs.listed_tools import AUTO
+from dcf.verbs.merged.answers import Asked, as_listed
 from dcf.verbs.merged.merged_tools import meant
-from dcf.verbs.merged.naming import Asked, as_listed
 from dcf.verbs.progress import StreamsWhereAsked, reporting
 from dcf.verbs.registry import ToolSpec
 from dcf.version import __version__
@@ -86,7 +86,7 @@ class RegisteredTool(Tool):
     meter: Any
     watch: Any
     reading: Any
-    profile: str
+    shown: Any
 
     async def run(
         self,
@@ -103,8 +103,7 @@ class RegisteredTool(Tool):
         work = partial(call, verb, self.application, given, caller, self.meter, self.watch)
         reply = await reporting(verb, sent, context, work)
         if not is_own_program(context):
-            shown = shown_in(context.request_context, caller, self.profile)
-            asked_for = Asked(self.spec.name, verb.name, caller.scopes, shown)
+            asked_for = Asked(self.spec.name, verb.name, caller.scopes, self.shown(context.request_context))
             reply = replace(reply, payload=as_listed(reply.payload, asked_for))
         return CallToolResult(
             content=[TextContent(type="text", text=reply.text)],
@@ -123,7 +122,7 @@ def build_server(
     meter = meter_of(settings)
     watch = None if protected_url is None else KeyWatch(application.keys)
     runs, reading = RunWatch(application.history), ToolReading(application, who_calls, meter)
-    shown = AUTO if named(settings.profile) else settings.profile
+    shown = Shown(specs, who_calls, AUTO if named(settings.profile) else settings.profile)
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:
@@ -155,9 +154,9 @@ def build_server(
             SystemProfiles(reading, watch),  # its calls are limited as those of the tools that they need
             Metering((spec.name for spec in specs), who_calls),
             OutputSchemas(specs, always=settings.output_schemas),
-            ToolList(specs, who_calls, shown),
-            Instructions(who_calls, shown),
-            UnknownTools(specs, who_calls, shown),
+            ToolList(shown),
+            Instructions(shown),
+            UnknownTools(specs, shown),
             nothing_changes,
             *([] if watch is None else [WatchedStreams(watch, who_calls)]),
             RunListeners(runs, who_calls, application.projects.of_run),
@@ -255,7 +254,7 @@ def _route(server: MCPServer[None], path: str, handler: Callable[[Request], Awai
 
 
 def _registered(
-    spec: ToolSpec, application: Application, who_calls: WhoCalls, meter: Meter, watch: KeyWatch | None, profile: str
+    spec: ToolSpec, application: Application, who_calls: WhoCalls, meter: Meter, watch: KeyWatch | None, shown: Shown
 ) -> RegisteredTool:
     return RegisteredTool(
         fn=spec.run,
@@ -273,7 +272,7 @@ def _registered(
         meter=meter,
         watch=watch,
         reading=ToolReading(application, who_calls, meter),
-        profile=profile,
+        shown=shown,
     )
 
 

@@ -46,7 +46,7 @@ def unknown_agents(on: "Application", agents: Mapping[str, tuple[str, ...]]) -> 
     """Return those of the assigned agents that dcf knows nothing of. Ask before the run begins: it fills inboxes."""
     unseen = on.activity.unseen(sorted({agent_id for pool in agents.values() for agent_id in pool}))
     unmet = on.platforms.without_trace(unseen)
-    bound = {key.agent_id for key in on.keys.all()[0]} if unmet else set()
+    bound = on.keys.bound_to(unmet)
     return [agent_id for agent_id in unmet if agent_id not in bound]
 
 

@@ -18,8 +18,6 @@ from dcf.verbs.answers.next_calls import Call, calls_after_refusal, wait_again
 from dcf.verbs.answers.suggestions import call_again, closest
 from dcf.verbs.argument_checks import AlmostRight
 from dcf.verbs.description.table import TABLE
-from dcf.verbs.listed_tools import AUTO, listed_for
-from dcf.verbs.merged.naming import offered
 from dcf.verbs.registry import Answer, Arguments, ToolSpec, printable
 from dcf.verbs.unlisted import is_listed
 from dcf.verbs.wording.steps import marked
@@ -69,12 +67,8 @@ def guide_failure(
 
 
 def _allowed(calls: list[Call], caller: Caller) -> list[Call]:
-    """Return the calls that the caller may make of tools that it is shown."""
-    allowed = [marked(call) for call in calls if _may_call(call, caller)]
-    if caller.local:
-        return allowed
-    shown = listed_for(caller, AUTO)
-    return [call for call in allowed if offered(call["tool"], call["arguments"])[0] in shown]
+    """Return the calls that the caller may make. What a model is not shown is left out where its answer is worded."""
+    return [marked(call) for call in calls if _may_call(call, caller)]
 
 
 def _may_call(call: Call, caller: Caller) -> bool:

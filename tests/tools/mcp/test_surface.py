@@ -15,7 +15,7 @@ from mcp.client import Client
 from dcf.application.application import Application
 from dcf.core.access.model import Scope, local_caller
 from dcf.errors import InvalidArgument
-from dcf.tools.mcp.listing import ToolList
+from dcf.tools.mcp.listing import Shown, ToolList
 from dcf.tools.mcp.reference import markdown_of
 from dcf.tools.mcp.selection import PROFILES, documented_tools, select_tools
 from dcf.tools.mcp.server import build_server
@@ -189,7 +189,7 @@ async def test_the_list_is_made_once(application: Application) -> None:
             self.protocol_version = version
 
     local = the_local_user(application.settings)
-    cache = ToolList(select_tools((), read_only=False), local)
+    cache = ToolList(Shown(select_tools((), read_only=False), local))
     first: Any = _Context("2026-07-28")
     old: Any = _Context("2025-11-25")
     assert await cache(first, build) == await cache(first, build) == {"tools": tools}
