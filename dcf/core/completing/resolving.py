@@ -14,6 +14,7 @@ from dcf.core.definitions.model import Definition
 from dcf.core.definitions.outputs import TO_OPERATOR, output_refusal
 from dcf.core.documents import refusals
 from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
+from dcf.core.documents.kinds import GROUP
 from dcf.core.documents.model import RunStatus, StateDoc, Status
 from dcf.core.documents.notices import ready_again, stop_notices
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
@@ -151,7 +152,7 @@ def _why_not(snapshot: Snapshot, wish: Resolve, definition: Definition) -> Refus
 
 def _why_not_unit(wish: Resolve, doc: StateDoc) -> Refusal | None:
     """Return why a unit of a run that grows cannot be ended: one that failed, or that is not ready, can be."""
-    if doc.kind == progress.GROUP:
+    if doc.kind == GROUP:
         return refusals.is_a_scope(wish.state, doc)
     if doc.waits_outside and wish.agents:
         return waits_outside(wish.state, doc)

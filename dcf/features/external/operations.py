@@ -8,6 +8,7 @@ import secrets
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from dcf.asl.tasks.signals import NAME_RULE, is_signal_name
 from dcf.core.definitions import needs
 from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents.decision import Decision, ReadSet, Snapshot
@@ -17,7 +18,6 @@ from dcf.core.documents.refusals import unless_full
 from dcf.errors import InvalidArgument, UnknownRun
 from dcf.features.external import signalling
 from dcf.features.external.model import NO_SIGNALS
-from dcf.features.external.signal import NAME_RULE, is_signal_name
 from dcf.features.external.signalling import MOVED, Signal
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.transactions import Run

@@ -13,12 +13,11 @@ from typing import Final
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.features.gates.listing import ANY, GatePlace, GateQuery
 from dcf.features.gates.model import GateRecord, read_record
-from dcf.features.people.keys import member, read_member
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
 from dcf.store.forms.form import DocumentForm
-from dcf.store.keys.parts import encode_state
+from dcf.store.keys.parts import encode_state, member, read_member
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import ask, take_off_unless
 from dcf.store.transaction.state_texts import read_text

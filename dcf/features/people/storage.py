@@ -26,11 +26,9 @@ from dcf.features.people.keys import (
     gate_of,
     gates_for_people,
     lists_of,
-    member,
     open_questions,
     question_member,
     question_of,
-    read_member,
 )
 from dcf.features.people.listing import HumanTaskPage, HumanTaskQuery, HumanTaskRow, TaskCursor
 from dcf.features.questions.model import read_talk
@@ -38,6 +36,7 @@ from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
 from dcf.store.forms.form import DocumentForm
+from dcf.store.keys.parts import member, read_member
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import ask, take_off_unless
 from dcf.store.transaction.state_texts import read_text

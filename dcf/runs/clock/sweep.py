@@ -16,8 +16,8 @@ from dcf.core.listing.checks import ListFlaw, ListKind
 from dcf.core.listing.sweep_results import Trouble
 from dcf.errors import DcfError, StoreUnavailable, StoreUnsuitable
 from dcf.features.artifacts.operations import Artifacts
-from dcf.features.people.keys import read_member
 from dcf.features.retention.expiring import Expiring
+from dcf.store.keys.parts import read_member
 from dcf.store.lists.checks import Flaws, Listings
 from dcf.values.records import record
 

@@ -16,8 +16,7 @@ from dcf.core.listing.sweep_results import SweepResult, Trouble
 from dcf.features.artifacts import quota_storage as artifact_quotas
 from dcf.features.gates.storage import WAITING
 from dcf.features.people.answering import waits_for_person
-from dcf.features.people.keys import ASKED, open_questions, read_member
-from dcf.features.projects.keys import project
+from dcf.features.people.keys import ASKED, open_questions
 from dcf.store.access.counting import forget_counted
 from dcf.store.access.quotas import NEVER, forget_document, forget_run
 from dcf.store.connection.commands import Command, Reply
@@ -26,6 +25,8 @@ from dcf.store.connection.documents import micros
 from dcf.store.forms.form import DocumentForm, Member
 from dcf.store.keys import table as keys
 from dcf.store.keys.documents import document_of
+from dcf.store.keys.parts import read_member
+from dcf.store.keys.projects import project
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.agents import lists_of
 from dcf.store.lists.elsewhere import ask
