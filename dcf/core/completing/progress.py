@@ -4,6 +4,7 @@ Pure: (snapshot, request, definition) to Decision. A holder's write is refused w
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 from dcf.asl import engine
 from dcf.asl.steps import Advance
@@ -21,12 +22,11 @@ from dcf.core.documents.answers import Updated
 from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, Meta, Receipt, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import lost_notices, stop_children
+from dcf.core.extensions import EXTENSIONS, Settle, steps_of
 from dcf.core.leasing.claim import claim_ready, look_for
 from dcf.core.leasing.first_terms import signed
 from dcf.core.leasing.lease import Release, cleared, forgotten_claim, release
-from dcf.features.gates.submitting import through_gates, unless_judged
 from dcf.features.growing import progress
-from dcf.features.usage.charging import decide_charged
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
 from dcf.values.records import replace
@@ -48,7 +48,8 @@ def update(
         return stopped
     if request.usage is None:
         return _apply(snapshot, request, definition, context)
-    return decide_charged(
+    assert EXTENSIONS.charging is not None, "a capability takes the reports of usage"
+    return EXTENSIONS.charging(
         snapshot, request.state, request.usage, lambda seen: _apply(seen, request, definition, context)
     )
 
@@ -60,12 +61,21 @@ def _apply(
     if request.status in _SETTLING:
         is_free = definition.units is None and not definition.output_schemas
         refusal = None if is_free else _unfit(snapshot, request, definition)
-        if refusal is None and definition.is_gated and request.status is Status.SUCCEEDED:
-            return through_gates(snapshot, request, definition, lambda one: _settle(snapshot, one, definition, context))
-        return _settle(snapshot, request, definition, context) if refusal is None else Decision(answer=refusal)
-    refusal = unless_judged(snapshot, request.state)
-    if refusal is not None:
-        return Decision(answer=refusal)
+        if refusal is not None:
+            return Decision(answer=refusal)
+        steps = definition.steps
+        if steps is None:
+            steps = steps_of(definition)
+        if not steps or request.status is Status.FAILED:
+            return _settle(snapshot, request, definition, context)
+        settle: Settle = partial(_settle, snapshot, definition=definition, context=context)
+        for through in steps:
+            settle = partial(through, snapshot, definition, settle)
+        return settle(request)
+    for hold in EXTENSIONS.holds:
+        refusal = hold(request.state, doc)
+        if refusal is not None:
+            return Decision(answer=refusal)
     if request.status is Status.PENDING:
         return _give_back(snapshot, request)
     if not request.is_partial:

@@ -1,0 +1,50 @@
+"""What capabilities offer to decisions: the tables must be complete, and each kind of thing has one place."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dcf.core.extensions import EXTENSIONS, Capability, CompletionStep, Extensions, steps_of
+from dcf.features.installed import CAPABILITIES
+from tests.core.build import definition
+
+
+def test_tables_raise_before_capabilities_are_installed() -> None:
+    with pytest.raises(RuntimeError, match=r"holds.*dcf\.features\.installed"):
+        _ = Extensions().holds
+
+
+def test_two_capabilities_cannot_offer_the_same_ending() -> None:
+    gates = next(one for one in CAPABILITIES if one.name == "gates")
+    with pytest.raises(ValueError, match="offer the same"):
+        Extensions().install([gates, replace(gates, name="others")])
+
+
+def test_a_completion_meets_the_steps_that_apply_to_its_definition_innermost_first() -> None:
+    def step(*, applies: bool) -> CompletionStep:
+        def through(*_: Any) -> Any:
+            raise AssertionError("not called here")
+
+        return CompletionStep(applies=lambda _: applies, through=through)
+
+    outer, inner, other = step(applies=True), step(applies=True), step(applies=False)
+    before = EXTENSIONS.completions
+    workflow = definition()
+    try:
+        EXTENSIONS.completions = (outer, other, inner)
+        assert steps_of(workflow) == (inner.through, outer.through)
+    finally:
+        EXTENSIONS.completions = before
+    assert workflow.steps == (inner.through, outer.through)
+    assert steps_of(definition()) == ()
+
+
+def test_capabilities_without_offers_leave_the_tables_empty() -> None:
+    tables = Extensions()
+    tables.install([Capability(name="search")])
+    assert (tables.completions, tables.holds, tables.looks, tables.charging, dict(tables.endings)) == (
+        *((), (), ()),
+        None,
+        {},
+    )
