@@ -54,7 +54,7 @@ def update(
     )
 
 
-def _apply(
+def _apply(  # noqa: PLR0911 - a line for each kind of write
     snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]
 ) -> Decision[Updated | Refusal | More]:
     doc = snapshot.states[request.state]
