@@ -139,7 +139,8 @@ class Application(ApplicationRoots):
         from dcf.store.lists.checks import Listings
 
         listings = Listings(self._connections, prefixes=self.settings.json_prefixes)
-        return Sweep(listings, Expiring(self._connections), self.artifacts, partial(set_timer, self.control_plane))
+        cleaning = (Expiring(self._connections).take_off, self.artifacts.step)
+        return Sweep(listings, cleaning, partial(set_timer, self.control_plane))
 
     @part
     def health(self) -> "Health":
@@ -287,8 +288,11 @@ class Application(ApplicationRoots):
     @property
     def limits(self) -> "WorkLimiting":
         """The limits of work in progress, and the budgets of projects."""
-        assert self.control_plane.limits is not None, "made with the control plane"
-        return self.control_plane.limits
+        from dcf.features.work.limit_operations import limits_of
+
+        limits = limits_of(self.control_plane)
+        assert limits is not None, "made with the control plane"
+        return limits
 
     @property
     def diagnosis(self) -> "Diagnosis":

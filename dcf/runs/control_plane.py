@@ -29,11 +29,11 @@ from dcf.core.extensions import EXTENSIONS, Ending
 from dcf.core.leasing import attention, healing, lease
 from dcf.core.lifecycle import creation, finalization, growing_timeouts, kickoff
 from dcf.errors import UnknownState
-from dcf.features.work.limit_operations import WorkLimiting
 from dcf.ports import ItemSource, NoItems
 from dcf.runs.claims import Claims
 from dcf.runs.follow_ups import FollowUps, TellAtOnce
 from dcf.runs.known_ready import KnownReady
+from dcf.runs.limiting import LeaseLimits
 from dcf.runs.transactions import Run, Transactions, with_secret
 from dcf.store.access.authors import current_account, current_author
 from dcf.store.lists.index import RunIndex
@@ -62,7 +62,7 @@ class ControlPlane:
     Others use its `transactions` and `follow_ups`. It calls `after_usage` with a run's id once usage was reported.
     """
 
-    limits: WorkLimiting | None = None
+    limits: LeaseLimits | None = None
     after_usage: Callable[[str], object] | None = None
 
     def __init__(self, store: RunStore, index: RunIndex, items: ItemSource = _NO_ITEMS) -> None:
