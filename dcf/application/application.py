@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dcf.application.lazy_parts import part
 from dcf.application.roots import ApplicationRoots
-from dcf.features import installed  # noqa: F401 - before the first decision
+from dcf.features import installed, installed_lists  # noqa: F401 - before the first decision
 from dcf.settings.process import Settings
 from dcf.store.connection.opening import opened
 
@@ -133,12 +133,14 @@ class Application(ApplicationRoots):
     @part
     def sweep(self) -> "Sweep":
         """Repairs the indexes across runs."""
+        from dcf.features.artifacts import quota_storage as artifact_quotas
         from dcf.features.retention.expiring import Expiring
         from dcf.runs.clock.lost_timers import set_timer
         from dcf.runs.clock.sweep import Sweep
         from dcf.store.lists.checks import Listings
 
-        listings = Listings(self._connections, prefixes=self.settings.json_prefixes)
+        settling = (artifact_quotas.settle,)
+        listings = Listings(self._connections, prefixes=self.settings.json_prefixes, settling=settling)
         cleaning = (Expiring(self._connections).take_off, self.artifacts.step)
         return Sweep(listings, cleaning, partial(set_timer, self.control_plane))
 

@@ -18,15 +18,14 @@ from dcf.core.leasing.stuck import stuck_mark
 from dcf.core.listing import runs as catalog
 from dcf.features.external.model import Signals, write_signals
 from dcf.features.gates.model import GateRecord, write_record
-from dcf.features.gates.storage import listed_commands
 from dcf.features.growing.counts import Growth, write_growth
 from dcf.features.growing.model import Unit, write_unit
 from dcf.features.journal.keys import entry_commands
 from dcf.features.journal.model import JournalEntry
-from dcf.features.people.keys import opened_commands
 from dcf.features.questions.model import Questions, write_talk
 from dcf.store.access.authors import current_author
 from dcf.store.connection.commands import Command, Reply
+from dcf.store.extensions import LISTS
 from dcf.store.forms.form import DocumentForm, Member
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import encode_state, receipt_field
@@ -89,8 +88,9 @@ def announcements(run: RunKeys, changes: WriteSet, seen: Snapshot, shards: int =
         found = getattr(changes, row)
         if found:
             commands += announce(run, found, seen.now, shard)
-    commands += opened_commands(run.workflow_id, changes.states)
-    commands += listed_commands(run.workflow_id, changes.states) if changes.gates else ()
+    for row, opened in LISTS.opened:
+        if getattr(changes, row):
+            commands += opened(run.workflow_id, changes.states)
     mark = stuck_mark(seen.meta, seen.states, changes)
     if mark is not None:
         commands.append(_mark_command(keys.STUCK, run, seen, shard, is_on=mark))
