@@ -15,9 +15,9 @@ from dcf.core.documents.decision import Decision, ReadSet, Snapshot
 from dcf.core.documents.model import StateDoc
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.documents.refusals import unless_full
+from dcf.core.documents.signals import NO_SIGNALS
 from dcf.errors import InvalidArgument, UnknownRun
 from dcf.features.external import signalling
-from dcf.features.external.model import NO_SIGNALS
 from dcf.features.external.signalling import MOVED, Signal
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.transactions import Run

@@ -18,7 +18,7 @@ from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.documents.refusals import run_over
-from dcf.features.external.model import MOST_KEPT, MOST_KEPT_BYTES, Signals
+from dcf.core.documents.signals import MOST_KEPT, MOST_KEPT_BYTES, Signals
 from dcf.values.json_text import Json, byte_length
 from dcf.values.records import record
 from dcf.values.refusal import Refusal

@@ -17,7 +17,7 @@ from dcf.core.documents import codec, entry_codec
 from dcf.core.documents.decision import OtherRun, ReadSet, Snapshot, Tally, WriteSet
 from dcf.core.documents.model import Meta, StateDoc, StateInput
 from dcf.core.documents.operations import read_run_receipt
-from dcf.features.external.model import read_signals
+from dcf.core.documents.signals import read_signals
 from dcf.features.gates.model import read_record
 from dcf.features.growing.counts import read_growth
 from dcf.features.journal.keys import ask_journal

@@ -13,10 +13,10 @@ from dcf.core.documents import codec, entry_codec
 from dcf.core.documents.decision import Event, Notice, Packed, Snapshot, Tally, WriteSet
 from dcf.core.documents.model import Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.documents.operations import write_run_receipt
+from dcf.core.documents.signals import Signals, write_signals
 from dcf.core.leasing.blockers import read_blockers
 from dcf.core.leasing.stuck import stuck_mark
 from dcf.core.listing import runs as catalog
-from dcf.features.external.model import Signals, write_signals
 from dcf.features.gates.model import GateRecord, write_record
 from dcf.features.growing.counts import Growth, write_growth
 from dcf.features.growing.model import Unit, write_unit
