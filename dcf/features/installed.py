@@ -9,13 +9,14 @@ from typing import Final
 
 from dcf.core.extensions import EXTENSIONS, Capability
 from dcf.features.gates.capability import GATES
+from dcf.features.growing.capability import GROWING
 from dcf.features.people.capability import PEOPLE
 from dcf.features.questions.capability import QUESTIONS
 from dcf.features.usage.capability import USAGE
 
 CAPABILITIES: Final = (
     QUESTIONS,
-    Capability(name="growing"),
+    GROWING,
     Capability(name="traces"),
     Capability(name="export"),
     Capability(name="external"),

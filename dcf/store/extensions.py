@@ -5,7 +5,7 @@ them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Final, Never, TypeAlias
+from typing import Final, TypeAlias
 
 from dcf.core.documents.decision import Snapshot, WriteSet
 from dcf.core.documents.model import StateDoc
@@ -13,6 +13,7 @@ from dcf.core.listing.checks import ListKind
 from dcf.store.connection.commands import Command
 from dcf.store.keys.table import RunKeys
 from dcf.values.records import record
+from dcf.values.tables import Tables
 
 Opened: TypeAlias = Callable[[str, Mapping[str, StateDoc]], Iterable[Command]]
 """Returns the commands, for before a commit, that list the changed states of a run."""
@@ -37,8 +38,10 @@ class StateLists:
     ended: Ended | None = None
 
 
-class ListExtensions:
-    """The tables of what is installed. An attribute that is read before `install` was called raises."""
+class ListExtensions(Tables):
+    """The tables of what is installed, in the order of the capabilities."""
+
+    filled_by = "dcf.features.installed_lists"
 
     states: tuple[StateLists, ...]
     opened: tuple[tuple[str, Opened], ...]
@@ -49,12 +52,6 @@ class ListExtensions:
         self.states = tuple(states)
         self.opened = tuple((lists.row, lists.opened) for lists in self.states)
         self.ended = tuple(lists.ended for lists in self.states if lists.ended is not None)
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Never:
-            """Raise: the tables are not filled."""
-            raise RuntimeError(f"No list is installed yet ('{name}'): import dcf.features.installed_lists first.")
 
 
 LISTS: Final = ListExtensions()

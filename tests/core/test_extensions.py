@@ -6,19 +6,26 @@ from typing import Any
 import pytest
 
 from dcf.core.extensions import EXTENSIONS, Capability, CompletionStep, Extensions, steps_of
+from dcf.core.leasing.extensions import LeaseExtensions
 from dcf.features.installed import CAPABILITIES
+from dcf.store.extensions import ListExtensions
 from tests.core.build import definition
 
 
 def test_tables_raise_before_capabilities_are_installed() -> None:
+    tables = Extensions(LeaseExtensions())
+    with pytest.raises(RuntimeError, match=r"completions.*dcf\.features\.installed"):
+        _ = tables.completions
     with pytest.raises(RuntimeError, match=r"holds.*dcf\.features\.installed"):
-        _ = Extensions().holds
+        _ = tables.leasing.holds
+    with pytest.raises(RuntimeError, match=r"opened.*dcf\.features\.installed_lists"):
+        _ = ListExtensions().opened
 
 
 def test_two_capabilities_cannot_offer_the_same_ending() -> None:
     gates = next(one for one in CAPABILITIES if one.name == "gates")
     with pytest.raises(ValueError, match="offer the same"):
-        Extensions().install([gates, replace(gates, name="others")])
+        Extensions(LeaseExtensions()).install([*CAPABILITIES, replace(gates, name="others")])
 
 
 def test_a_completion_meets_the_steps_that_apply_to_its_definition_innermost_first() -> None:
@@ -40,11 +47,9 @@ def test_a_completion_meets_the_steps_that_apply_to_its_definition_innermost_fir
     assert steps_of(definition()) == ()
 
 
-def test_capabilities_without_offers_leave_the_tables_empty() -> None:
-    tables = Extensions()
-    tables.install([Capability(name="search")])
-    assert (tables.completions, tables.holds, tables.looks, tables.charging, dict(tables.endings)) == (
-        *((), (), ()),
-        None,
-        {},
-    )
+def test_the_engine_needs_one_capability_that_charges_and_one_that_lets_runs_grow() -> None:
+    growing = next(one for one in CAPABILITIES if one.name == "growing")
+    with pytest.raises(ValueError, match="0 capabilities offer the same"):
+        Extensions(LeaseExtensions()).install([Capability(name="search")])
+    with pytest.raises(ValueError, match="2 capabilities offer the same"):
+        Extensions(LeaseExtensions()).install([*CAPABILITIES, replace(growing, name="others")])

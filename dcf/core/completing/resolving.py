@@ -18,10 +18,10 @@ from dcf.core.documents.kinds import GROUP
 from dcf.core.documents.model import RunStatus, StateDoc, Status
 from dcf.core.documents.notices import ready_again, stop_notices
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.extensions import EXTENSIONS
 from dcf.core.leasing.lease import Release, release
 from dcf.core.listing.runs import reassigned
 from dcf.errors import InvalidArgument
-from dcf.features.growing import progress
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
@@ -139,7 +139,7 @@ def _why_not(snapshot: Snapshot, wish: Resolve, definition: Definition) -> Refus
     if definition.units is not None:
         refusal = _why_not_unit(wish, doc)
         is_well = wish.how in ("output", "skip")
-        return refusal or (progress.unless_children(snapshot.growth, wish.state) if is_well else None)
+        return refusal or (EXTENSIONS.flow.unless_open(snapshot, wish.state) if is_well else None)
     if doc.status.is_terminal:
         return refusals.state_terminal(wish.state, doc)
     if not doc.is_ready:

@@ -10,7 +10,7 @@ from dcf.core.documents.answers import Owed
 from dcf.core.documents.decision import Decision, Event, Notice, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import NoticeKind, start_child, stop_notices
-from dcf.core.extensions import EXTENSIONS
+from dcf.core.leasing.extensions import LEASING
 from dcf.values.instants import SECOND, from_text
 from dcf.values.records import replace
 
@@ -48,7 +48,7 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:
         return Decision(answer=Owed(fired="paused"), changes=WriteSet(timers={state: now + PAUSED_DELAY}))
     if doc.timed_out(now) is not None:
         return Decision(answer=Owed(fired="timed_out"))
-    for due in EXTENSIONS.looks:
+    for due in LEASING.looks:
         decision = due(snapshot, state, doc)
         if decision is not None:
             return decision

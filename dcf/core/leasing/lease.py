@@ -11,8 +11,8 @@ from dcf.core.documents.answers import Leased, Released
 from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import lost_notices
-from dcf.core.extensions import EXTENSIONS
 from dcf.core.leasing.attention import REMINDER_DELAY
+from dcf.core.leasing.extensions import LEASING
 from dcf.core.leasing.first_terms import DEFAULT_TTL_S, asked_again, signed
 from dcf.core.leasing.halt_refusals import no_leases
 from dcf.core.leasing.healing import healed
@@ -138,7 +138,7 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
             refusal = refusals.owner_mismatch(request.state, doc.lease.owner_agent_id or "", request.owner or "", doc)
         if refusal is not None:
             return Decision(answer=_unread(snapshot, request.state, request.token) or refusal)
-    for hold in () if request.force else EXTENSIONS.holds:
+    for hold in () if request.force else LEASING.holds:
         refusal = hold(request.state, doc)
         if refusal is not None:
             return Decision(answer=refusal)
