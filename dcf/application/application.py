@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from dcf.application.lazy_parts import part
 from dcf.application.roots import ApplicationRoots
-from dcf.features import installed, installed_lists  # noqa: F401 - before the first decision
 from dcf.settings.process import Settings
 from dcf.store.connection.opening import opened
 
