@@ -8,6 +8,7 @@ import pytest
 from dcf.core.extensions import EXTENSIONS, Capability, CompletionStep, Extensions, steps_of
 from dcf.core.leasing.extensions import LeaseExtensions
 from dcf.features.installed import CAPABILITIES
+from dcf.runs.notifying.contents import NoticeExtensions
 from dcf.store.extensions import ListExtensions
 from tests.core.build import definition
 
@@ -20,6 +21,8 @@ def test_tables_raise_before_capabilities_are_installed() -> None:
         _ = tables.leasing.holds
     with pytest.raises(RuntimeError, match=r"opened.*dcf\.features\.installed_lists"):
         _ = ListExtensions().opened
+    with pytest.raises(RuntimeError, match=r"contents.*dcf\.features\.installed_notices"):
+        _ = NoticeExtensions().contents
 
 
 def test_two_capabilities_cannot_offer_the_same_ending() -> None:
