@@ -342,13 +342,16 @@ class RunStore:
         if metrics.current is not None:
             metrics.current.committed(run.workflow_id, changes, snapshot.now)
         counts = read_counts(run, changes, commands, results) if changes.ended else {}
+        outdated: list[Command] = []
+        for ended in LISTS.ended:  # plain, since each commit comes here
+            outdated += ended(run, changes, snapshot)
         return Committed(
             answer=decision.answer,
             remaining=decision.remaining,
             counts=counts,
             notices=changes.notices,
             seen=snapshot,
-            outdated=[command for ended in LISTS.ended for command in ended(run, changes, snapshot)],
+            outdated=outdated,
         )
 
     def _following(self, run: RunKeys, work: "_Transaction[Answer]", answer: Answer) -> tuple[ReadSet, Reading] | None:
