@@ -7,9 +7,9 @@ from typing import Final
 from dcf.asl.machine import Place, Task, Workable
 from dcf.asl.steps import Entry, OpenTask
 from dcf.asl.surroundings import Chance, Clock, Context, RunContext, Spending, Surroundings
+from dcf.asl.tasks.signals import signal_name
 from dcf.asl.waiting import timeouts
 from dcf.features.children.request import read_child_input
-from dcf.features.external.signal import signal_name
 from dcf.features.people.description import read_human_task
 from dcf.values.json_text import Json
 from dcf.values.records import record

@@ -188,7 +188,7 @@ def _picture(head: Mapping[str, Json], states: Mapping[str, Any]) -> str:
 def _drawn(form: Literal["svg", "mermaid"], head: Mapping[str, Json], states: Mapping[str, Any]) -> str:
     """Draw the workflow with the statuses of its states; raise InvalidDefinition for one that cannot be read."""
     from dcf.features.export.form import ExportedRun
-    from dcf.runs.views.survey import survey_of_export
+    from dcf.features.export.survey_operations import survey_of_export
     from dcf.workflows.drawing import draw_mermaid, draw_svg
 
     drawn = survey_of_export(ExportedRun(head=head, states=states))

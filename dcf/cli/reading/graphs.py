@@ -106,7 +106,7 @@ def _drawn(what: str) -> "Survey":
 def _exported(file: Path) -> "Survey":
     """Read an exported run; of one whose workflow cannot be read there is nothing to draw."""
     from dcf.cli.reading.export_files import read_file
-    from dcf.runs.views.survey import survey_of_export
+    from dcf.features.export.survey_operations import survey_of_export
 
     try:
         drawn = survey_of_export(read_file(file))
@@ -160,7 +160,7 @@ def _surveyed_here(workflow_id: str) -> "Survey":
 
 def _surveyed_there(workflow_id: str) -> "Survey":
     from dcf.features.export.form import ExportedRun
-    from dcf.runs.views.survey import survey_of_export
+    from dcf.features.export.survey_operations import survey_of_export
 
     with run_parts.opened(workflow_id) as run, patience("reading the run"):
         return survey_of_export(ExportedRun(head=run.head, states=dict(run.states)))

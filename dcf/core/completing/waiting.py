@@ -11,7 +11,7 @@ from dcf.asl.steps import OpenTask, Retried, TakenSignal
 from dcf.core.documents.decision import Event, Notice, WriteSet
 from dcf.core.documents.model import Lease, StateDoc, StateInput, Status
 from dcf.core.documents.notices import NoticeKind, start_child
-from dcf.features.external.model import Signals
+from dcf.core.documents.signals import Signals
 from dcf.features.people.description import HumanTask
 from dcf.features.people.model import asked_by
 from dcf.values.instants import SECOND

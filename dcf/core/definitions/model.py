@@ -3,9 +3,9 @@
 Knows nothing of runs: one definition may be run many times.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
-from typing import Final, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from dcf.asl.briefs import TaskBrief
 from dcf.asl.machine import Machine, Place, State, Task, Workable, every_state
@@ -50,8 +50,8 @@ class Definition:
     `gates` are those of Tasks by name, `run_gates` those of every Task of a run that was started with some.
     `areas` are of the Tasks that name some: which files they are about.
     `units` are those of a run that grows (`grown`); a workflow has none. `needed` is what `needs` worked out for writes
-    to its states; it is thrown away with the definition, or when there is too much of it. `is_gated`: a Task has
-    a gate.
+    to its states; it is thrown away with the definition, or when there is too much of it. `steps` are what
+    completions go through (`core/extensions.py: steps_of`); None until the first one. `is_gated`: a Task has a gate.
     """
 
     document: Mapping[str, Json]
@@ -76,6 +76,7 @@ class Definition:
     needed: dict[tuple[str, bool, bool, int], ReadSet] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    steps: tuple[Callable[..., Any], ...] | None = field(default=None, init=False, repr=False, compare=False)
     is_gated: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

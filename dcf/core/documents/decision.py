@@ -11,8 +11,8 @@ from typing import Generic, TypeVar
 
 from dcf.asl.steps import Entry
 from dcf.core.documents.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
+from dcf.core.documents.signals import Signals
 from dcf.core.documents.usage import Charge
-from dcf.features.external.model import Signals
 from dcf.features.gates.model import GateRecord
 from dcf.features.growing.counts import Growth
 from dcf.features.growing.model import Unit

@@ -12,10 +12,10 @@ from operator import attrgetter
 from dcf.asl.resources import WAITING
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry, Tolerance
+from dcf.core.documents.kinds import GATE
 from dcf.core.documents.parents import Parent
 from dcf.core.documents.usage import Budget
 from dcf.core.leasing.blockers import Blocker
-from dcf.features.gates.model import KIND as GATE
 from dcf.features.gates.model import Submission
 from dcf.features.people.model import Asking
 from dcf.features.questions.model import Questioned

@@ -12,10 +12,10 @@ from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSe
 from dcf.core.documents.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import lost_notices
 from dcf.core.leasing.attention import REMINDER_DELAY
+from dcf.core.leasing.extensions import LEASING
 from dcf.core.leasing.first_terms import DEFAULT_TTL_S, asked_again, signed
 from dcf.core.leasing.halt_refusals import no_leases
 from dcf.core.leasing.healing import healed
-from dcf.features.gates.refusals import review_running
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
 from dcf.values.records import record, replace
@@ -138,8 +138,10 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
             refusal = refusals.owner_mismatch(request.state, doc.lease.owner_agent_id or "", request.owner or "", doc)
         if refusal is not None:
             return Decision(answer=_unread(snapshot, request.state, request.token) or refusal)
-    if doc.is_judged and doc.gated is not None and not request.force:
-        return Decision(answer=review_running(request.state, doc, doc.gated))
+    for hold in () if request.force else LEASING.holds:
+        refusal = hold(request.state, doc)
+        if refusal is not None:
+            return Decision(answer=refusal)
     freed, kept = _freed(doc, snapshot.now, request)
     told: dict[str, int | bool | str] = {"epoch": doc.lease.epoch, "forced": request.force}
     told |= {} if request.reason is None else {"reason": request.reason}

@@ -21,9 +21,9 @@ from dcf.core.documents.model import Meta, RunStatus, StateDoc
 from dcf.core.documents.notices import NoticeKind
 from dcf.core.documents.parents import Parent
 from dcf.core.documents.refusals import conflict
+from dcf.core.documents.signals import NO_SIGNALS
 from dcf.core.leasing.attention import START_DELAY
 from dcf.core.lifecycle.kickoff import deadline
-from dcf.features.external.model import NO_SIGNALS
 from dcf.features.gates.gate import Gate
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, byte_length

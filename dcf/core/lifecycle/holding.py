@@ -13,7 +13,7 @@ from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.leasing.blockers import KILLED_PROCESS, Blocker
 from dcf.core.leasing.halt_refusals import only_operators_release
-from dcf.features.journal.blocking import block, unblock
+from dcf.core.lifecycle.blocking import block, unblock
 from dcf.values.names import escaped
 
 _AUTHOR: Final = "dcf"

@@ -10,6 +10,7 @@ from typing import Final
 
 from dcf.asl.machine import Machine, Task, every_state
 from dcf.asl.surroundings import KeptSignal
+from dcf.asl.tasks.signals import literal_name
 from dcf.core.completing.conclusion import Conclusion, concluded, why_not
 from dcf.core.completing.waiting_refusals import no_such_signal, signals_full, states_moved, too_large_signal
 from dcf.core.definitions.model import Definition
@@ -17,8 +18,7 @@ from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import run_over
-from dcf.features.external.model import MOST_KEPT, MOST_KEPT_BYTES, Signals
-from dcf.features.external.signal import literal_name
+from dcf.core.documents.signals import MOST_KEPT, MOST_KEPT_BYTES, Signals
 from dcf.values.json_text import Json, byte_length
 from dcf.values.records import record
 from dcf.values.refusal import Refusal

@@ -6,8 +6,8 @@ What follows from data is checked when the state is entered (`signals`, `childre
 from dcf.asl.expressions.templates import Literal, ObjectTemplate, Template
 from dcf.asl.machine import Task
 from dcf.asl.syntax.fields import DefinitionFields
+from dcf.asl.tasks.signals import NAME_RULE, is_signal_name, literal_name
 from dcf.features.children.request import FIELDS
-from dcf.features.external.signal import NAME_RULE, is_signal_name, literal_name
 
 
 def check_outside(fields: DefinitionFields, task: Task) -> None:

@@ -10,12 +10,13 @@ from typing import Final
 
 from dcf.asl.briefs import Instructions
 from dcf.core.documents.decision import Event, More, Notice, Snapshot, WriteSet
+from dcf.core.documents.kinds import GATE
 from dcf.core.documents.model import Lease, Meta, StateDoc, Status
 from dcf.core.documents.notices import NoticeKind
 from dcf.core.leasing.attention import latest_look
+from dcf.core.lifecycle.blocking import has_room
 from dcf.features.gates.gate import Gate
-from dcf.features.gates.model import KIND, GateRecord, GateVerdict, OpenGate, Submission
-from dcf.features.journal.blocking import has_room
+from dcf.features.gates.model import GateRecord, GateVerdict, OpenGate, Submission
 from dcf.features.journal.model import LONGEST_KEY
 from dcf.features.journal.writing import open_issue
 from dcf.features.people.description import Askees
@@ -68,7 +69,7 @@ def opened(case: GateCase) -> WriteSet:
     kept = case.kept
     gates = tuple(_opened(case, gate) for gate in case.waiting)
     gated = Submission(number=kept.number, sha256=kept.sha256, open=gates)
-    doc = replace(case.doc, status=Status.RUNNING, kind=KIND, gated=gated)
+    doc = replace(case.doc, status=Status.RUNNING, kind=GATE, gated=gated)
     changes = judged(case, doc)
     for one in gates:
         changes.events.append(opened_event(case, one))

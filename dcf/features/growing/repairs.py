@@ -12,12 +12,12 @@ from dcf.core.completing.transition import Transition
 from dcf.core.definitions.model import Definition
 from dcf.core.documents import receipts
 from dcf.core.documents.decision import Decision, Event, Notice, Snapshot
+from dcf.core.documents.kinds import GATE
 from dcf.core.documents.model import Lease, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import lost_notices
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import run_over
 from dcf.core.leasing.lease import forgotten_claim
-from dcf.features.gates.model import KIND as JUDGED
 from dcf.features.gates.model import NO_GATES
 from dcf.features.growing.counts import Growth
 from dcf.features.growing.model import Units
@@ -171,7 +171,7 @@ def _reopened(doc: StateDoc, epoch: int, *, retries: int) -> StateDoc:
         lease=Lease(epoch=epoch),
         last_error=doc.last_error,
         waits_for=doc.waits_for,
-        kind=None if doc.kind == JUDGED else doc.kind,
+        kind=None if doc.kind == GATE else doc.kind,
         receipt=doc.receipt,
         retries=retries,
         tries_from=doc.attempts,

@@ -15,9 +15,9 @@ from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, de
 from dcf.core.documents.refusals import run_over
 from dcf.core.leasing.blockers import Blocker, read_blockers
 from dcf.core.leasing.lease import Renew, renew
+from dcf.core.lifecycle.blocking import block, has_room, unblock
 from dcf.errors import InvalidArgument
 from dcf.features.journal import refusals
-from dcf.features.journal.blocking import block, has_room, unblock
 from dcf.features.journal.details import checked_details
 from dcf.features.journal.model import (
     LONGEST_ENTRY_TEXT,

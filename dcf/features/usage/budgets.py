@@ -8,7 +8,7 @@ from dcf.core.documents.model import Meta, RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import run_over
 from dcf.core.documents.usage import changed_budget
-from dcf.features.journal.blocking import Unblocked, unblock
+from dcf.core.lifecycle.blocking import Unblocked, unblock
 from dcf.features.journal.model import UNSEEN, Resolution
 from dcf.values.json_text import Json
 from dcf.values.records import replace

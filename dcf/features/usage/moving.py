@@ -9,10 +9,11 @@ loses reports that are taken away already, unless writes wait for replicas.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from dcf.features.usage.scripts import BOOKS, LIFE_S, LINGER, MODELS, OTHER_MODELS, OWED, SUM_UP
+from dcf.features.usage.scripts import BOOKS, LIFE_S, LINGER, MODELS, OTHER_MODELS, SUM_UP
 from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connections
 from dcf.store.keys.table import RunKeys
+from dcf.store.transaction.usage_sums import OWED
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump
 

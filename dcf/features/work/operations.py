@@ -17,6 +17,7 @@ from dcf.features.work.area_operations import Areas
 from dcf.features.work.area_storage import AreaBook
 from dcf.features.work.askers import Asker, Handed
 from dcf.features.work.grant_storage import HandedOut
+from dcf.features.work.limit_operations import limits_of
 from dcf.features.work.listing import WorkItem, WorkPage, WorkPlace, WorkQuery, WorkStatus
 from dcf.features.work.refusals import nothing_found
 from dcf.features.work.search_storage import FoundState
@@ -96,8 +97,9 @@ class WorkFinding:
         again = None if asker is None else self._given_before(query, wish, asker)
         if again is not None:
             return again
-        if self._plane.limits is not None:
-            self._plane.limits.freshen()
+        limits = limits_of(self._plane)
+        if limits is not None:
+            limits.freshen()
         passed: list[FoundState] = []
         reasons: list[Refusal] = []
         for pause_s in (*_PAUSES_S, 0.0):

@@ -13,18 +13,19 @@ from dcf.asl.machine import Machine, Task
 from dcf.asl.places import resolve
 from dcf.asl.resources import FOR_CALLBACK, Resource
 from dcf.asl.steps import OpenTask
+from dcf.asl.tasks.signals import NAME_RULE, is_signal_name
 from dcf.core.completing.conclusion import Conclusion
 from dcf.core.completing.waiting import begun, limited
 from dcf.core.documents.decision import Snapshot
 from dcf.core.documents.model import Lease, Meta, RunStatus, StateDoc
 from dcf.core.documents.parents import Parent
+from dcf.core.documents.signals import NO_SIGNALS, Signals
 from dcf.core.leasing import attention
 from dcf.errors import InvalidArgument
+from dcf.features import installed  # noqa: F401 - the clock asks what is installed
 from dcf.features.children import model as children
 from dcf.features.children.request import read_child_input
 from dcf.features.external import signalling
-from dcf.features.external.model import NO_SIGNALS, Signals
-from dcf.features.external.signal import NAME_RULE, is_signal_name
 from dcf.features.external.signalling import Signal
 from dcf.features.people import answering
 from dcf.features.people.answering import Answerer, HumanAnswer, Produced
