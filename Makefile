@@ -36,7 +36,7 @@ site: ## the pages as a site with search in generated/site; needs no network
 
 screenshots: ## docs/pictures/, the page's screens in both themes; needs chromium
 	$(PYTHON) -m tests.system.browser.screenshots docs/pictures
-	$(PYTHON) -m tests.system.browser.ended_screens docs/pictures
+	$(PYTHON) -m tests.system.browser.ended_screens docs/tutorials/pictures
 
 bench: ## table and figures in benchmarks/results/
 	$(PYTHON) -m benchmarks && $(PYTHON) -m benchmarks --fsync always

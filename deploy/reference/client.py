@@ -100,17 +100,18 @@ def _function(function: Callable[..., Any], name: str, *, level: int = 3) -> Ite
 
 
 def _signature(function: Callable[..., Any], name: str) -> str:
-    """Return the call as Python writes it: on one line, or with a line for each parameter."""
+    """Return the definition as Python writes it: on one line, or with a line for each parameter."""
     signature = inspect.signature(function)
     parameters = [str(_shown(item)) for item in signature.parameters.values() if item.name != "self"]
     options = [item for item in signature.parameters.values() if item.kind is item.KEYWORD_ONLY]
     if options and not any(item.startswith("*") for item in parameters):
         parameters.insert(len(parameters) - len(options), "*")
     returned = "" if signature.return_annotation is signature.empty else f" -> {_type(signature.return_annotation)}"
-    line = f"{name}({', '.join(parameters)}){returned}"
+    head, end = f"def {name.rpartition('.')[2]}(", f"){returned}: ..."
+    line = f"{head}{', '.join(parameters)}{end}"
     if len(line) <= 100:  # noqa: PLR2004 - as wide as a page
         return line
-    return "\n".join([f"{name}(", *(f"    {item}," for item in parameters), f"){returned}"])
+    return "\n".join([head, *(f"    {item}," for item in parameters), end])
 
 
 def _shown(parameter: inspect.Parameter) -> str:

@@ -87,8 +87,8 @@ def test_the_page_of_errors_has_every_class_of_error() -> None:
 
 def test_the_page_of_the_client_shows_what_a_method_returns_and_takes() -> None:
     page = client.render()
-    assert "client.get(workflow_id: str) -> RunDetails" in page
-    assert ") -> Iterator[ListedRun]" in page
+    assert "def get(workflow_id: str) -> RunDetails: ..." in page
+    assert ") -> Iterator[ListedRun]: ..." in page
     assert "### dcf.client.RunDetails" in page
     assert "created_at: datetime | None" in page
     assert "Generator[" not in page

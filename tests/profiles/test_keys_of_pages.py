@@ -24,7 +24,7 @@ _COMMAND = re.compile(r"^dcf (keys add .*)$", re.MULTILINE)
 def keys_of(site: Application, page: str) -> dict[str, list[str]]:
     """Run the commands of a page that make keys; return the keys by agent id."""
     made: dict[str, list[str]] = {}
-    for command in _COMMAND.findall((ROOT / "docs" / page).read_text("utf-8")):
+    for command in _COMMAND.findall((ROOT / "docs/reference/compatibility" / page).read_text("utf-8")):
         result = call(*shlex.split(command, comments=True), "--json", REDIS_URL=str(site.redis_url))
         assert result.exit_code == 0, result.output
         row = json.loads(result.stdout)

@@ -32,6 +32,7 @@ WORDS = {
     *("local", "current", "key_file"),  # of the file with contexts
     *("all", "after", "files"),  # of tests of workflows, and of gates
     "instructions",  # of work
+    *("count", "agents", "takeover", "held_by"),  # of events
 }
 """Further words in backticks, as docs have them."""
 

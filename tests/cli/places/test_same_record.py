@@ -116,10 +116,10 @@ def test_the_client_returns_the_record_of_the_tool(
     verb = VERBS[name]
     kind, member = RETURNED.get(name) or ((verb.record, None) if verb.pages is None else (verb.item, verb.pages))
     at, other = things(), things()
-    record = steady(record_of_tool(tools.call, verb, at), at)
+    record = record_of_tool(tools.call, verb, at)
     answer = record if member is None else record[member]
     returned = steady(as_json(answer_of_client(client, verb, other)), other)
-    found = [*lost(answer, returned), *differences(returned, in_python(kind, answer))]
+    found = [*lost(steady(answer, at), returned), *differences(returned, steady(in_python(kind, answer), at))]
     assert not found, "\n".join(found)
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any, Final
 
 from tests.support.scenario.things import Things
@@ -50,8 +51,8 @@ def steady(value: Any, at: Things) -> Any:
         return [steady(item, at) for item in value]
     if isinstance(value, int) and value > 10**14:
         return "MOMENT"
-    if isinstance(value, float):
-        return "SECONDS"
+    if isinstance(value, float | datetime):
+        return "SECONDS" if isinstance(value, float) else "MEASURED"
     if not isinstance(value, str):
         return value
     for name, made in vars(at).items():

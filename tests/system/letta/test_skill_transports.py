@@ -10,7 +10,7 @@ from mcp.client import Client
 from tests.system.letta.conftest import Hire
 from tests.system.letta.installed.server import LettaServer
 from tests.system.letta.model import HANDLE, Conversation, Reply, ScriptedModel, say, use
-from tests.system.processes.abacuses import MANIFEST, SKILL, write_abacus_skill, write_skill
+from tests.system.processes.agents.abacuses import MANIFEST, SKILL, write_abacus_skill, write_skill
 from tests.system.processes.conftest import site
 from tests.system.processes.site import Site
 from tests.tools.calls import Tools

@@ -10,7 +10,7 @@ from mcp import StdioServerParameters
 from mcp.client import Client
 from mcp.client.sse import sse_client
 
-from tests.system.processes.abacuses import MANIFEST, SKILL, TRANSPORTS, command, write_abacus_skill
+from tests.system.processes.agents.abacuses import MANIFEST, SKILL, TRANSPORTS, command, write_abacus_skill
 from tests.system.processes.site import Site, result_of
 from tests.tools.calls import Tools
 

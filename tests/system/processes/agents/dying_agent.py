@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from tests.system.processes.mailbox_agents import Exchange, Job, Worker
+from tests.system.processes.agents.mailbox_agents import Exchange, Job, Worker
 
 LEASE_S = 1
 
