@@ -196,7 +196,7 @@ def test_a_task_may_be_left_to_somebody_elsewhere(site: Site, options: tuple[str
     """Its function is not asked for; an agent elsewhere, or a person, is waited for."""
     started = hello(site, TASK + " return 'hi'", "--assign", "Approve=anna", "--id", "a", *options, workflow=APPROVED)
     wait_until(lambda: "dcf: Greet: succeeded" in site.said(started), LONG)
-    assert "dcf: Approve is left to anna; `dcf states resolve a Approve --output JSON` ends it by hand." in site.said(
+    assert "dcf: Approve is left to anna; `dcf states resolve a Approve --output JSON` completes it by hand." in site.said(
         started
     )
     assert started.poll() is None
@@ -231,7 +231,7 @@ def test_a_worker_that_dies_each_time_ends_the_command_with_its_own_words(site: 
         "process_failed",
         "ended 5 times (exit code 7): it fell over",
     )
-    assert "Run falling is not over: the same command with --id falling continues it." in site.said(started)
+    assert "Run falling has not ended: the same command with --id falling continues it." in site.said(started)
     assert re.search(
         r"dcf: worker-\w+ ended once \(exit code 7\): it fell over\. It was started again\.", site.said(started)
     ), "it is told when it happens, not after the fifth time"
