@@ -32,11 +32,11 @@ def spans(text: str) -> Iterator[tuple[str, list[str]]]:
 @cache
 def files_by_name() -> dict[str, list[Path]]:
     """All files of the project by their last part."""
-    found: dict[str, list[Path]] = {}
+    files: dict[str, list[Path]] = {}
     for top in _TOPS:
         for path in (ROOT / top).rglob("*.py"):
-            found.setdefault(path.name, []).append(path)
-    return found
+            files.setdefault(path.name, []).append(path)
+    return files
 
 
 def places(path: str) -> list[Path]:
@@ -47,7 +47,7 @@ def places(path: str) -> list[Path]:
 
 @cache
 def names_in(path: Path) -> frozenset[str]:
-    """What a module defines: functions, classes, constants, and the members of classes as `Class.member`."""
+    """The functions, classes and constants of a module, and the members of classes as `Class.member`."""
     return frozenset(_names(ast.parse(path.read_text("utf-8")).body, ""))
 
 
@@ -64,7 +64,7 @@ def _names(body: list[ast.stmt], owner: str) -> Iterator[str]:
 
 
 def problems(text: str) -> list[str]:
-    """What a page names that does not exist."""
+    """The names on a page that do not exist."""
     wrong = []
     for path, names in spans(text):
         known = places(path)
