@@ -25,7 +25,7 @@ from dcf.workforce.question_steps import to_answer, to_judge
 from dcf.workforce.steps import Step, to_complete
 
 _NEWEST_RUNS: Final = 100
-_LONG: Final = 8_000
+_LONG_PAGE: Final = 8_000
 
 After: TypeAlias = Callable[[Arguments, Any, str | None], list[Call]]
 """Returns the calls that follow a call that was carried out; the last argument is the calling agent."""
@@ -241,15 +241,15 @@ def _closed(checked: Arguments, answer: Any, agent_id: str | None) -> list[Call]
 
 
 def _to_be_judged(checked: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
-    """Return what leads to the verdict on what has waited longest. The verdict repeats criteria that are not long."""
+    """Return what leads to the verdict on what has waited longest. It repeats the criteria unless the page is long."""
     if not answer.gates:
         return _waiting(checked, answer, agent_id)
     if agent_id is None:
         return []
     row = answer.gates[0]
     event = {**row, "gate": row["name"], "target_state": row["state"], "from": row["author"]}
-    if len(dump(event.get("criteria"))) > _LONG:
-        event["criteria"] = [f"<each of the {len(event['criteria'])} criteria>"]
+    if row.get("criteria") and len(dump(answer.gates)) > _LONG_PAGE:
+        event["criteria"] = ["<a criterion of the gate, as it stands; so for each>"]
     return [step.as_json() for step in to_judge(event, agent_id)]
 
 
