@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import anyio
 import httpx2
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -24,6 +25,7 @@ ARGUMENT: Final = re.compile(r"(\w+)=(<[^<>]*>|\{[^{}]*\}|[^,]*)")
 OPEN: Final = re.compile(r"<([^<>]+)>")
 EXAMPLE: Final = re.compile(r"```json\n(.*?)```", re.DOTALL)
 EXPECTED: Final = frozenset({"ok", "review_running"})
+LONGEST_S: Final = 90
 QUOTED: Final = re.compile(r"'([^']+)'")
 
 
@@ -58,8 +60,9 @@ class Follower:
 
     async def follow(self, answer: Answer, until: Callable[[Answer], bool]) -> Answer:
         """Send the first of what each answer says is next, up to an answer that is wanted."""
-        while not until(answer):
-            answer = await self.send(first_of(answer))
+        with anyio.fail_after(LONGEST_S):
+            while not until(answer):
+                answer = await self.send(first_of(answer))
         return answer
 
     def _filled(self, tool: str, name: str, value: Json) -> Json:

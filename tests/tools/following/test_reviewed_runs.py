@@ -1,4 +1,4 @@
-"""Two callers without intelligence share a run with a review: by the newest `next` alone nobody judges blind or loops."""
+"""Two callers without intelligence share a run with a review: by the newest `next` nobody judges blind or loops."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -143,9 +143,7 @@ async def test_a_writer_that_lost_its_memory_in_a_review_gets_its_work_again(joi
 
 
 @rows("scopes", [WORKER, PLANNER, PERSON, tuple(Scope)], ids=["worker", "planner", "person", "everything"])
-async def test_the_instructions_name_what_the_list_has_and_the_key_may_do(
-    join: Join, scopes: tuple[Scope, ...]
-) -> None:
+async def test_instructions_name_what_the_list_has_and_the_key_may_do(join: Join, scopes: tuple[Scope, ...]) -> None:
     async with join("reader", *scopes) as caller:
         calls = STEP.findall(caller.instructions)
         ways = [line.partition(": ")[0] for line in caller.instructions.splitlines()[1:]]
