@@ -70,7 +70,7 @@ def _compact(output: Json) -> str:
 @rows(
     ("way", "output", "calls"),
     [
-        (TO_REVIEW, SHORT, ["list_asked", "decide_gate"]),
+        (TO_REVIEW, SHORT, ["list_asked", "list_asked", "decide_gate"]),
         (TO_REVIEW, LONG, ["list_asked", "list_asked", "decide_gate"]),
         (TO_WORK, SHORT, ["await_workflow_event", "decide_gate"]),
         (TO_WORK, LONG, ["await_workflow_event", "list_asked", "decide_gate"]),
