@@ -248,7 +248,8 @@ def _to_be_judged(checked: Arguments, answer: Any, agent_id: str | None) -> list
         return []
     row = answer.gates[0]
     event = {**row, "gate": row["name"], "target_state": row["state"], "from": row["author"]}
-    if row.get("criteria") and len(dump(answer.gates)) > _LONG_PAGE:
+    beside = [{name: value for name, value in gate.items() if name != "output"} for gate in answer.gates]
+    if row.get("criteria") and len(dump(beside)) > _LONG_PAGE:
         event["criteria"] = ["<a criterion of the gate, as it stands; so for each>"]
     return [step.as_json() for step in to_judge(event, agent_id)]
 
