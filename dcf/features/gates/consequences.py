@@ -208,6 +208,8 @@ def rows_of(workflow_id: str, case: GateCase, *, whole: bool) -> list[dict[str, 
             del work["from"]
             told: dict[str, Json] = {"workflow_id": workflow_id, "state": case.state, "name": work.pop("gate"), **work}
             more: dict[str, Json] = {"output": case.output} if whole else {}
+            if whole:
+                told.pop("output_left_out", None)
             rows.append(told | {"asked": one.whom, "since": to_text(one.since)} | more)
     return rows
 

@@ -14,7 +14,7 @@ VerdictName: TypeAlias = Literal["pass", "fail", "unavailable"]
 class WaitingGate:
     """An output that waits for a verdict: of which gate, by whom it was made, and what it is judged by.
 
-    `output` is left out of lists across runs, and where it is long; ask for its run and state.
+    `output` is left out of lists across runs, and where it is long (`output_left_out`): ask for its run and state.
     """
 
     workflow_id: str

@@ -98,10 +98,7 @@ def list_gates(
         ]
     else:
         page = on.gates.waiting_for(_query(state, agent_id, group, project, limit, cursor))
-        of_states = [
-            [{name: value for name, value in row.items() if name != "output"} for row in rows]
-            for rows in (rows_of(run, case, whole=False) for run, case in page.rows)
-        ]
+        of_states = [[_without_output(row) for row in rows_of(run, case, whole=False)] for run, case in page.rows]
     return _paged(page, of_states, Room(on.settings.max_result_bytes))
 
 

@@ -5,11 +5,13 @@ SDK, so no other module but `key_watch` uses it.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from mcp.server.context import CallNext, ServerRequestContext
 from mcp.server.mcpserver.context import Context
 
+from dcf.core.access.model import Scope
 from dcf.verbs.authentication import WhoCalls
 from dcf.verbs.listed_tools import AUTO, HEADER, listed_for
 from dcf.verbs.registry import ToolSpec
@@ -47,6 +49,11 @@ class Shown:
             served = (name for name in names if self._scopes.get(name) in caller.scopes)
             self._known[caller.scopes, names] = frozenset(served)
         return self._known[caller.scopes, names]
+
+    @property
+    def scopes(self) -> AbstractSet[Scope]:
+        """The scopes of the caller of this request."""
+        return self._who_calls().scopes
 
 
 class ToolList:

@@ -15,7 +15,7 @@ import anyio.to_thread
 from pydantic import Field
 
 from dcf.errors import InvalidArgument
-from dcf.features.work.askers import Handed
+from dcf.features.work.askers import Handed, asker_about
 from dcf.store.events.inbox import Message
 from dcf.tools.verbs.awaited_leases import AT_LIMIT, Wait, asker_of, is_to_lease, leased, other_function, take
 from dcf.values.json_text import Json
@@ -146,6 +146,7 @@ async def _awaited(app: "Application", wait: Wait, acknowledged: str | None) -> 
         if other is not None:
             return _event(wait, replace(message, event=message.event | {"function": other}), was_there)
         if not is_to_lease(wait, message.event):
+            await _note_end(app, wait, message)
             return _event(wait, message, was_there)
         work = await leased(app, wait, message.event, message.message_id)
         if work is not None and AT_LIMIT in work:
@@ -167,6 +168,15 @@ def _are_to_lease_or_current(app: "Application", wait: Wait, messages: Sequence[
 
 def _are_current(app: "Application", messages: Sequence[Message]) -> Sequence[bool]:
     return app.notifications.are_current([found.event for found in messages])
+
+
+async def _note_end(app: "Application", wait: Wait, message: Message) -> None:
+    """Note which event tells of the end of a run: finalizing the run acknowledges it."""
+    if isinstance(message.event, dict) and message.event.get("type") == "run_finished":
+        run = str(message.event["workflow_id"])
+        handed = Handed(workflow_id=run, state="", token="", message_id=message.message_id)
+        asker = asker_about(wait.agent_id, current_caller().name, run)
+        await anyio.to_thread.run_sync(app.work.handed.note, asker, handed)
 
 
 async def _acknowledged(app: "Application", wait: Wait) -> str | None:

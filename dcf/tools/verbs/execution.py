@@ -22,6 +22,7 @@ from dcf.verbs.answers import planner_steps
 from dcf.verbs.answers.errors import note_on
 from dcf.verbs.answers.outcomes import calls_after, calls_to_mend, reason_for_nothing, sentence_of, what_failed
 from dcf.verbs.answers.paging import Room
+from dcf.verbs.answers.regaining import may_regain, regaining
 from dcf.verbs.answers.suggestions import closest
 from dcf.verbs.answers.work import claimed_work
 from dcf.verbs.argument_checks import AlmostRight
@@ -316,6 +317,8 @@ def update_workflow_control_plane(
     if isinstance(answer, Refusal):
         stored = _stored(on, workflow_id, state, answer) if isinstance(answer, AlreadyCompleted) else None
         mend = calls_to_mend(request, workflow_id, owner_agent_id, answer)
+        if may_regain(answer, owner_agent_id):
+            answer, mend = regaining(answer, workflow_id, state)
         return RefusedWith(answer, {"stored": stored, "next": mend, **what_failed(answer)})
     work = claimed_work(on, workflow_id, owner_agent_id, answer, whole_input=whole_input)
     nothing = f" {reason_for_nothing(answer)}" if claim_next and not work else ""

@@ -15,6 +15,7 @@ from dcf.features.work.askers import Asker, Handed
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
+from dcf.verbs.answers.regaining import may_regain, regaining
 from dcf.verbs.answers.work import steps_of, work_shown
 from dcf.verbs.callers import calling_key, current_caller, require
 from dcf.verbs.derived_tools import add_tools
@@ -202,7 +203,7 @@ def renew_state_lease(
     )
     answer = on.control_plane.renew(workflow_id, request)
     if isinstance(answer, Refusal):
-        return RefusedWith(answer, _held(answer))
+        return _not_held(answer, workflow_id, request)
     members = {
         "workflow_id": workflow_id,
         "state": state,
@@ -267,7 +268,7 @@ def release_state_lease(
     )
     answer = on.control_plane.release(workflow_id, request)
     if isinstance(answer, Refusal):
-        return RefusedWith(answer, _held(answer))
+        return _not_held(answer, workflow_id, request)
     shown = short_state(public_state(answer.doc))
     members = {"workflow_id": workflow_id, "state": state, "lease": shown.get("lease"), "updated_state": shown}
     return Answered(ReleasedState, members, says=answer.outcome)
@@ -287,6 +288,15 @@ def _granted(
         "updated_state": short_state(holder_state(leased.doc)) | {"entry_epoch": leased.entry_epoch},
         "work": work,
     }
+
+
+def _not_held(refusal: Refusal, workflow_id: str, request: lease.Renew | lease.Release) -> RefusedWith:
+    """Return the refusal of a token, with the way back to the lease for the agent that has it."""
+    members = _held(refusal)
+    if not may_regain(refusal, request.owner):
+        return RefusedWith(refusal, members)
+    refusal, calls = regaining(refusal, workflow_id, request.state)
+    return RefusedWith(refusal, {**members, "next": calls})
 
 
 def _held(refusal: Refusal) -> dict[str, Json]:

@@ -11,6 +11,7 @@ from dcf.core.documents.stored_values import object_of
 from dcf.core.lifecycle.creation import Create
 from dcf.core.lifecycle.dismissals import NONE_TO_DELETE
 from dcf.core.lifecycle.finalization import Finalize
+from dcf.features.work.askers import asker_about
 from dcf.tools.verbs.arguments import (
     EMPTY,
     Assigned,
@@ -218,15 +219,23 @@ def finalize_workflow(
 
 
 def _put_away(on: "Application", workflow_id: str) -> None:
-    """Take out of the caller's inbox that the run has ended or stood: it has closed the run."""
-    agent_id = current_caller().agent_id
-    if agent_id is not None:
-        about = [
+    """Take out of the caller's inbox that the run has ended or stood: it has closed the run.
+
+    What a caller was told that is not bound to an agent is known by its event. What it was not told yet stays.
+    """
+    caller = current_caller()
+    planner = caller.agent_id or on.runs.read(workflow_id).planner_agent_id
+    if planner is None:
+        return
+    told = on.work.handed.find(asker_about(planner, caller.name, workflow_id))
+    about = [] if told is None or told.message_id is None else [told.message_id]
+    if caller.agent_id is not None:
+        about += [
             message.message_id
-            for message in on.inbox.waiting(agent_id, _MOST_WAITING)
+            for message in on.inbox.waiting(planner, _MOST_WAITING)
             if message.event.get("type") in _ABOUT_RUNS and message.event.get("workflow_id") == workflow_id
         ]
-        on.inbox.remove(agent_id, about)
+    on.inbox.remove(planner, about)
 
 
 def _summary(audit: Mapping[str, Json]) -> dict[str, Json]:

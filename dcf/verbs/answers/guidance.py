@@ -187,14 +187,43 @@ def _completed(checked: Arguments, answer: Any, agent_id: str | None) -> list[Ca
     return [] if answer.work else _waiting(checked, answer, agent_id)
 
 
-def _looked_at(_: Arguments, answer: Any, __: str | None) -> list[Call]:
-    """Return what there is to do about a run that was read: find out why it stands, or close it."""
+def _looked_at(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
+    """Return what there is to do about a run that was read: find out why it stands, close it, or go on."""
     meta = answer.meta or {}
     if meta.get("status") == RunStatus.RUNNING:
         return _of_run("explain_run", "If it does not move: why, and what mends it.")(_, answer, None)
-    if not meta or meta.get("finalized_at"):
+    if not meta:
         return []
+    if meta.get("finalized_at"):
+        return _wait_or_list(agent_id, meta.get("planner_agent_id"), "The run is closed: this brings what is next.")
     return _of_run("finalize_workflow", "The run is over: this closes it.")(_, answer, None)
+
+
+def _wait_or_list(agent_id: str | None, planner: str | None, why: str, **which: Json) -> list[Call]:
+    """Return what brings an agent its next event; for a caller who may be the planner or not also the list of runs."""
+    told = agent_id or planner
+    waits = [] if told is None else [wait_again(told, why=why)]
+    listed = Step(tool="list_runs", arguments=which, why="It shows how the runs stand.").as_json()
+    return [*waits, listed] if agent_id is None else waits
+
+
+def _described(_: Arguments, __: Any, agent_id: str | None) -> list[Call]:
+    """Return what the language is read for: a run, or a schedule that starts runs."""
+    more: Call = {} if agent_id is None else {"planner_agent_id": agent_id}
+    written: Call = {"workflow_json": "<the workflow>", "agents_map_json": {"*": "<agent>"}, **more}
+    again: Call = {"name": "<its name>", "cron": "<when>", **written}
+    why = "It checks the workflow that you have written, and starts a run."
+    return [
+        Step(tool="start_run", arguments={**written, "input_json": "<its input>"}, why=why).as_json(),
+        Step(tool="create_schedule", arguments=again, why="Or: it starts a run at each tick.").as_json(),
+    ]
+
+
+def _scheduled(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
+    """Return what tells the planner how the runs of a schedule end."""
+    schedule = answer.schedule
+    why = "You are told when a run of the schedule is over or stands."
+    return _wait_or_list(agent_id, schedule.get("planner_agent_id"), why, tag=f"schedule:{schedule['name']}")
 
 
 def _valid(_: Arguments, answer: Any, __: str | None) -> list[Call]:
@@ -211,18 +240,25 @@ def _closed(checked: Arguments, answer: Any, agent_id: str | None) -> list[Call]
     return _of_run(_READ, "Its documents stay readable.", summary=True)(checked, answer, None)
 
 
-def _to_be_judged(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
-    """Return the verdict on what has waited longest, unless the page is long: the verdict repeats the criteria."""
-    if not answer.gates or agent_id is None or len(dump(answer.gates)) > _LONG_PAGE:
+def _to_be_judged(checked: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
+    """Return what leads to the verdict on what has waited longest. It repeats the criteria unless the page is long."""
+    if not answer.gates:
+        return _waiting(checked, answer, agent_id)
+    if agent_id is None:
         return []
     row = answer.gates[0]
     event = {**row, "gate": row["name"], "target_state": row["state"], "from": row["author"]}
-    return [to_judge(event, agent_id)[-1].as_json()]
+    beside = [{name: value for name, value in gate.items() if name != "output"} for gate in answer.gates]
+    if row.get("criteria") and len(dump(beside)) > _LONG_PAGE:
+        event["criteria"] = ["<a criterion of the gate, as it stands; so for each>"]
+    return [step.as_json() for step in to_judge(event, agent_id)]
 
 
-def _to_be_answered(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
+def _to_be_answered(checked: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
     """Return the answer to what has waited longest."""
-    if not answer.tasks or agent_id is None:
+    if not answer.tasks:
+        return _waiting(checked, answer, agent_id)
+    if agent_id is None:
         return []
     row = answer.tasks[0]
     if "question_id" in row:
@@ -237,6 +273,9 @@ def _to_be_answered(_: Arguments, answer: Any, agent_id: str | None) -> list[Cal
 
 
 AFTER: Final[Mapping[str, After]] = {
+    "describe_workflow_language": _described,
+    "create_schedule": _scheduled,
+    "operate_schedule": _scheduled,
     "validate_workflow": _valid,
     "complete_states": _completed,
     _READ: _looked_at,

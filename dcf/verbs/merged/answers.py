@@ -34,6 +34,8 @@ def as_listed(payload: Mapping[str, Json], asked: Asked) -> Mapping[str, Json]:
     texts = _texts(payload, asked)
     if payload["code"] == "forbidden" and (ways := _open_ways(asked)):
         texts["hint"] = f"{texts['hint']} This key may call {asked.tool} {ways}."
+    if isinstance(payload.get("language"), str):
+        texts["language"] = worded(payload["language"], Tools())
     if "findings" in payload:
         texts["findings"] = [_advised(finding) for finding in payload["findings"] or ()]
     if payload.get("next") is None:
