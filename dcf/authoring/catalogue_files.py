@@ -81,7 +81,10 @@ def read_catalogue(root: Path, owner: Owner) -> CatalogueSources:
     problems.extend(_twice(found))
     if not found and not problems:
         message = "The directory holds no definitions."
-        hint = "Write agents/NAME.md, rules/NAME.md, workflows/NAME.md, or .deepwork/jobs/NAME/job.yml."
+        hint = (
+            "Write agents/NAME.md, rules/NAME.md, workflows/NAME.md, contracts/NAME.schema.json, or "
+            ".deepwork/jobs/NAME/job.yml."
+        )
         place = SourcePlace(root.name or ".")
         problems.append(SourceProblem(place=place, code="no_sources", message=message, hint=hint))
     return CatalogueSources(definitions=tuple(found), problems=tuple(problems), warnings=tuple(warnings))

@@ -26,7 +26,7 @@ Project = Annotated[str | None, typer.Option("--project", help="The project that
 def load(
     directory: Annotated[
         Path,
-        typer.Argument(metavar="DIR", help="Has agents/, rules/, workflows/, contracts/, .deepwork/jobs/; .mide-lite."),
+        typer.Argument(metavar="DIR", help="Has agents/, rules/, workflows/, contracts/, .deepwork/jobs/."),
     ],
     project: Project = None,
     as_json: JsonFlag = False,

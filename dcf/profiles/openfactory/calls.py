@@ -52,7 +52,7 @@ class CreateWorkOrderCall(CamelArguments):
     assignee_ids: list[str] | None = Field(default=None, description="Agents that may take it; default: any.")
     reviewer_ids: list[str] | None = Field(
         default=None,
-        description="Agent ids that accept it in review, with keys of the scope work; without, its assignee says done.",
+        description="Agent ids that accept it in review, with scopes work and answer; without, its assignee says done.",
     )
     blocked_by: list[WorkOrderId] | None = Field(default=None, description="Orders that must be done before.")
 
