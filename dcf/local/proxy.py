@@ -225,8 +225,12 @@ class LocalServer:
         call = DeepWorkCall(name, params["arguments"], root, server, review.reviewing, problems)
         arguments = await call.prepared()
         once = partial(server.passed_on, on_progress=_progress(ctx))
-        again = partial(_answered, ctx, once, {**params, "arguments": arguments})
-        return await call.finished(await call.reviewed(await again(), again))
+
+        async def again(place: Mapping[str, Json]) -> dict[str, Any]:
+            return await _answered(ctx, once, {**params, "arguments": {**arguments, "waits_for_review": dict(place)}})
+
+        result = await _answered(ctx, once, {**params, "arguments": arguments})
+        return await call.finished(await call.reviewed(result, again))
 
     async def _listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> Any:
         """Serve a stream of changes; a stream that outlives a server reports everything once, as changed."""

@@ -67,6 +67,13 @@ async def decided(site: Application, workflow: str, verdict: str, comment: str |
     return answer.code
 
 
+async def asked_content(site: Application, workflow: str) -> str:
+    """Return the hash of what a person is asked."""
+    person = key_of(Scope.READ, Scope.ANSWER, agent_id="alice", name="key:fedcba987654")
+    (task,) = (await ask(site, person, "list_human_tasks", workflow_id=workflow))["tasks"]
+    return str(task["content_sha256"])
+
+
 async def test_the_plan_says_what_the_workflow_is_about(orchestrator: ProfileClient) -> None:
     begun = await orchestrator.ok("start_workflow", name="shop", workflow_files=FILES, scope="Only the cart.")
     assert (begun["objective"], begun["total_phases"]) == ("Sell in zloty.", 2)
@@ -139,6 +146,26 @@ async def test_a_checkpoint_waits_for_a_person(site: Application, orchestrator: 
     await orchestrator.ok("complete_phase", phase_id=begun["phase_id"], status="completed")
     closed = await orchestrator.ok("complete_workflow", workflow_id=workflow, status="completed", summary="All.")
     assert (closed["status"], closed["metrics"]["total_tasks"]) == ("COMPLETED", 2)
+
+
+async def test_a_rejection_reaches_the_orchestrator_also_if_its_call_has_another_description(
+    site: Application, orchestrator: ProfileClient
+) -> None:
+    workflow = await planned(orchestrator)
+    await first_phase_done(orchestrator, workflow)
+    wanted = {"workflow_id": workflow, "number": 2, "name": "Change"}
+    await orchestrator.failed("start_phase", **wanted, description="First.")
+    question = await asked_content(site, workflow)
+    waiting = await orchestrator.failed("start_phase", **wanted)
+    assert waiting.json["code"] == "CHECKPOINT_OPEN"
+    assert await asked_content(site, workflow) == question, "the question stays as the person reads it"
+    assert await decided(site, workflow, "fail", "Not yet.") == "ok"
+    for more in ({}, {"description": "First."}):
+        refused = await orchestrator.failed("start_phase", **wanted, **more)
+        assert (refused.json["code"], "Not yet." in refused.json["message"]) == ("CHECKPOINT_REJECTED", True)
+    again = await orchestrator.failed("start_phase", **wanted, description="Second.")
+    assert again.json["code"] == "CHECKPOINT_OPEN"
+    assert await asked_content(site, workflow) != question
 
 
 async def test_the_orchestrator_does_not_agree_with_itself(site: Application, orchestrator: ProfileClient) -> None:

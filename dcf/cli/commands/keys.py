@@ -58,7 +58,8 @@ def add(
     """Make a key and print it, this once: only its digest is stored.
 
     It acts as one agent, --agent-id, unless --any-agent is given. A worker needs read and work, a planner read, work
-    and plan, a person who approves read and answer; without --scope a key may only read.
+    and plan, a person who approves read and answer; without --scope a key may only read. Scopes of OpenFactory:
+    mcp:read is read, mcp:write is work.
 
     Examples:  dcf keys add --scope work --agent-id pricing-1 --expires 90d
     dcf keys add --scope answer --agent-id alice --group finance

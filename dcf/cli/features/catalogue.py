@@ -24,7 +24,10 @@ Project = Annotated[str | None, typer.Option("--project", help="The project that
 
 
 def load(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Has agents/, rules/, workflows/, .deepwork/jobs/.")],
+    directory: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="Has agents/, rules/, workflows/, contracts/, .deepwork/jobs/."),
+    ],
     project: Project = None,
     as_json: JsonFlag = False,
 ) -> None:

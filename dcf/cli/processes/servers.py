@@ -37,11 +37,15 @@ log = logging.getLogger(__name__)
 
 def serve(
     transport: Annotated[
-        str | None, typer.Option(help="stdio or http (Streamable HTTP, stateless); default stdio, with --port http.")
+        str | None,
+        typer.Option(
+            help="stdio, http (Streamable HTTP), or sse for a DeepWork project; default stdio, with --port http."
+        ),
     ] = None,
     host: Annotated[str | None, typer.Option(help="Address to bind (http); default DCF_MCP_HOST or 127.0.0.1.")] = None,
     port: Annotated[
-        int | None, typer.Option(help="Port to bind (http), 0 for a free one; default 8337.", min=0, max=65535)
+        int | None,
+        typer.Option(help="Port to bind (http, sse), 0 for a free one; default 8337, sse 8000.", min=0, max=65535),
     ] = None,
     toolsets: Annotated[str | None, typer.Option(help="Serve only these: planning,execution,... (all).")] = None,
     profile: Annotated[
@@ -76,6 +80,7 @@ def serve(
     if allow_actions and not web:
         raise InvalidArgument("--allow-actions is about the web page.", "Add --web, or leave it out.")
     make_models_at_first_use()
+    profile = None if profile is None else profile.replace("_", "-")  # as mission_control
     settings = opening.server_settings(host, port, toolsets, profile, auth, read_only=read_only)
     if metrics_port is not None:
         settings = settings.model_copy(update={"metrics_port": metrics_port})
@@ -99,7 +104,7 @@ def serve(
 def _check_transport(transport: str, *, as_json: bool, web: bool, metrics: bool) -> None:
     """Raise InvalidArgument for a transport that is none, and for what stdio cannot serve."""
     if transport not in {"stdio", "http", "sse"}:
-        raise InvalidArgument(f"There is no transport '{transport[:20]}'.", "Use --transport stdio or http.")
+        raise InvalidArgument(f"There is no transport '{transport[:20]}'.", "Use --transport stdio, http or sse.")
     if transport != "stdio":
         return
     if as_json:

@@ -8,7 +8,7 @@ server for this directory (`Reviewing`), the command of the project's quality ga
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,7 @@ import anyio.to_thread
 from dcf.authoring.yaml_text import read_yaml
 from dcf.errors import DcfError, InvalidArgument
 from dcf.local import file_reading, git, worktree
-from dcf.local.deepwork.reviews import Reviewing, is_open
+from dcf.local.deepwork.reviews import Again, Reviewing, is_open
 from dcf.local.deepwork.tool_calls import ProfileCalls
 from dcf.local.git import GitRefused
 from dcf.local.working_root import WorkingDirectory
@@ -29,6 +29,11 @@ from dcf.values.records import record
 PROFILE: Final = "deepwork"
 MOST_JOBS: Final = 100
 _JOBS: Final = ".deepwork/jobs"
+_FIRST_JOB: Final = (
+    f"Write the first job to {_JOBS}/notes/job.yml: {{name: notes, summary: Notes, workflows: [{{name: write, summary: "
+    "Write, steps: [draft]}], steps: [{id: draft, instructions: Write draft.md., outputs: [draft.md], quality_criteria:"
+    " [It has a title.]}]}"
+)
 _LONGEST: Final = 256 * 1024
 _WITH_JOBS: Final = frozenset({"get_workflows", "start_workflow"})
 _TOOLS: Final = _WITH_JOBS | {
@@ -70,9 +75,11 @@ class DeepWorkCall:
         if self.tool == "finished_step":
             files = await anyio.to_thread.run_sync(file_reading.all_found, root, _paths(arguments.get("outputs")))
             arguments["file_hashes"] = {file.path: file.as_json() for file in files}
+            if self.reviewing is not None and self.reviewing.gate is not None:
+                arguments["review_again"] = True
         return arguments
 
-    async def reviewed(self, result: dict[str, Any], again: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    async def reviewed(self, result: dict[str, Any], again: Again) -> dict[str, Any]:
         """Return the result of the call once the project's own review has judged the step, if that is waited for."""
         if self.place is None or self.reviewing is None or not is_open(result):
             return result
@@ -81,7 +88,9 @@ class DeepWorkCall:
     async def finished(self, result: dict[str, Any]) -> dict[str, Any]:
         """Return the result with what was done here: the branch of a workflow that was started, jobs that are wrong."""
         answer = result.get("structuredContent")
-        if not isinstance(answer, dict) or result.get("isError") or self.place is None:
+        if result.get("isError"):
+            return self._with_problem(result)
+        if not isinstance(answer, dict) or self.place is None:
             return result
         problems = [*self.problems, *(answer.get("problems") or ())]
         more: dict[str, Json] = {"root": str(self.place.path)} | ({"problems": problems} if problems else {})
@@ -94,6 +103,14 @@ class DeepWorkCall:
             more["begin_step"] = {**begun, "branch_status": status}
         completed = {**answer, **more}
         return {**result, "content": [{"type": "text", "text": dump(completed)}], "structuredContent": completed}
+
+    def _with_problem(self, result: dict[str, Any]) -> dict[str, Any]:
+        """Return a refusal with what is wrong with the job of the call, which the server cannot know."""
+        job = f"{self.arguments.get('job_name')}: "
+        problem = next((problem for problem in self.problems if problem.startswith(job)), None)
+        if self.tool != "start_workflow" or problem is None:
+            return result
+        return {**result, "content": [{"type": "text", "text": f"{_text(result)} Of this job: {problem}"}]}
 
     async def _register(self, root: Path, session: str) -> None:
         """Register the jobs of the project; note what is wrong with those that could not be."""
@@ -114,7 +131,7 @@ def jobs_of(root: Path) -> tuple[dict[str, str], list[str]]:
     problems: list[str] = []
     folder = root / _JOBS
     if not folder.is_dir():
-        problems.append(f"There is no directory {_JOBS} below {root}.")
+        problems.append(f"There is no directory {_JOBS} below {root}. {_FIRST_JOB}")
     names = sorted(one.name for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else []
     for name in names[:MOST_JOBS]:
         if (folder / name / "job.yml").is_file():

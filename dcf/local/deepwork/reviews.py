@@ -4,14 +4,14 @@ The verdict names the hash of the output that was read, so that a verdict on an 
 that gives no verdict decides nothing either: the step waits, and the agent is told why.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from dcf.errors import ToolCallFailed
 from dcf.local.deepwork.quality_gate import CONFIGURATION, QualityGate
 from dcf.local.deepwork.review_request import ReviewRequest
-from dcf.local.deepwork.review_verdict import ReviewVerdict
+from dcf.local.deepwork.review_verdict import CriterionResult, ReviewVerdict
 from dcf.local.deepwork.tool_calls import ReviewCalls
 from dcf.profiles.deepwork.jobs import GATE, QUALITY_GATE
 from dcf.profiles.profile import NotDone
@@ -23,6 +23,13 @@ _OVERTAKEN: Final = frozenset({"not_judged", "content_changed", "run_over", "sta
 
 _KEY: Final = f"DCF_HELPER_KEY must be a key of this agent: dcf keys add --agent-id {QUALITY_GATE} --scope work"
 _OTHERWISE: Final = "Or pass quality_review_override_reason, if the user agrees that no review is necessary."
+
+
+class Again(Protocol):
+    """Asks how a step stands, of which an answer said that it waits for its review."""
+
+    async def __call__(self, waits_for_review: Mapping[str, Json], /) -> dict[str, Any]:
+        """Return the result."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -37,27 +44,24 @@ class Reviewing:
         """The reviewer of outputs, in the form of the profile's start_workflow."""
         return "nobody" if self.gate is None else QUALITY_GATE
 
-    async def judged(
-        self, root: Path, result: dict[str, Any], again: Callable[[], Awaitable[dict[str, Any]]]
-    ) -> dict[str, Any]:
+    async def judged(self, root: Path, result: dict[str, Any], again: Again) -> dict[str, Any]:
         """Review the step that a result says is waiting; return the result of the same call after that."""
         try:
             return await self._judged(root, result, again)
         except ToolCallFailed as refused:
             return _failed(f"The server does not take the verdict of the quality gate. {refused.message}", _KEY)
 
-    async def _judged(
-        self, root: Path, result: dict[str, Any], again: Callable[[], Awaitable[dict[str, Any]]]
-    ) -> dict[str, Any]:
-        place = result["structuredContent"]["waits_for_review"]
+    async def _judged(self, root: Path, result: dict[str, Any], again: Again) -> dict[str, Any]:
+        answer = result["structuredContent"]
+        place = answer["waits_for_review"]
         waiting = await self._waiting(place)
         if self.gate is None or waiting is None:
             return result
-        verdict = await self.gate.review(root, _request(waiting))
+        verdict = await self.gate.review(root, _request(waiting, answer.get("missing_outputs") or ()))
         if verdict.why_none is not None:
             return _failed(f"The quality gate gave no verdict. {verdict.why_none}", _mend(self.gate))
         await self._decide(place, waiting, verdict)
-        after = await again()
+        after = await again(place)
         attempt = int(waiting["attempt"])
         if verdict.passed or (after.get("structuredContent") or {}).get("status") != "needs_work":
             return after
@@ -95,7 +99,7 @@ def is_open(result: Mapping[str, Any]) -> bool:
     return isinstance(answer, dict) and isinstance(answer.get("waits_for_review"), dict)
 
 
-def _request(waiting: Mapping[str, Json]) -> ReviewRequest:
+def _request(waiting: Mapping[str, Json], missing: Sequence[str]) -> ReviewRequest:
     output = waiting.get("output")
     output = output if isinstance(output, dict) else {}
     notes = output.get("notes")
@@ -103,13 +107,20 @@ def _request(waiting: Mapping[str, Json]) -> ReviewRequest:
         step=str(waiting["state"]),
         criteria=tuple(waiting.get("criteria") or ()),
         files=tuple(output.get("files") or ()),
+        missing=tuple(missing),
         notes=notes if isinstance(notes, str) else None,
     )
 
 
 def _often(attempt: int, verdict: ReviewVerdict) -> str:
-    failed = "; ".join(f"{one.criterion} {one.feedback or ''}".strip() for one in verdict.results if not one.passed)
-    return f"The quality review failed {attempt} times. {verdict.feedback or ''} Not met: {failed}".replace("  ", " ")
+    failed = "; ".join(_not_met(result) for result in verdict.results if not result.passed)
+    feedback = "" if verdict.feedback is None else f" {verdict.feedback.rstrip('.')}."
+    return f"The quality review failed {attempt} times.{feedback} Not met: {failed}."
+
+
+def _not_met(result: CriterionResult) -> str:
+    criterion = result.criterion.rstrip(".")
+    return criterion if result.feedback is None else f"{criterion} ({result.feedback.rstrip('.')})"
 
 
 def _mend(gate: QualityGate) -> str:

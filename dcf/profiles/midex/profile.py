@@ -14,13 +14,14 @@ from dcf.profiles.growing_runs import Grown, read_run, read_unit
 from dcf.profiles.ids import digest_of, place_of, slug_of
 from dcf.profiles.midex import calls
 from dcf.profiles.midex.content import BOX as CONTENT
-from dcf.profiles.midex.content import contract_of, phases_of, project_at, project_at_number
-from dcf.profiles.midex.contracts import LAYERS, broken, check_contract, or_nothing
+from dcf.profiles.midex.content import contract_of, known_project, phases_of, project_at, project_at_number
+from dcf.profiles.midex.contracts import STEP_OUTPUT, broken, check_contract, check_schema, or_nothing
 from dcf.profiles.midex.executions import TAG, execution_of, executions, meta_of
 from dcf.profiles.midex.members import MEMBERS, add_members, agents_of, as_stranger, holder_of
 from dcf.profiles.midex.records import BOX as RECORDS
 from dcf.profiles.midex.records import artifacts_of, findings_of, logs_of
-from dcf.profiles.midex.words import INCOMPLETE, PENDING, STEP_FAILED, check_move, execution_state, step
+from dcf.profiles.midex.words import ADVICE, INCOMPLETE, PENDING, STEP_FAILED, WORDS, check_move, execution_state, step
+from dcf.profiles.own_words import in_words
 from dcf.profiles.profile import Failure, Native, NotDone, Profile, Toolbox, refuse
 from dcf.values.json_text import Json
 
@@ -89,14 +90,8 @@ async def complete_execution(native: Native, args: calls.CompleteExecutionCall) 
     if not check_move(meta, wanted):
         _check_same(meta, args.output)
         return {"success": True}
-    await native.call(
-        "close_run",
-        workflow_id=run,
-        status=_ENDED[wanted],
-        summary=args.error or str((args.output or {}).get("summary") or "Completed."),
-        output_json=args.output,
-        force=wanted == "failed",
-    )
+    summary = args.error or str((args.output or {}).get("summary") or "Completed.")
+    await _close(native, meta, run, wanted, summary, args.output)
     return {"success": True}
 
 
@@ -156,7 +151,9 @@ async def complete_step(native: Native, args: calls.CompleteStepCall) -> Json:
 @_BOX.tool(calls.GetExecutionHistoryCall, read_only=True)
 async def get_execution_history(native: Native, args: calls.GetExecutionHistoryCall) -> Json:
     """Return the runs, newest first."""
-    project = None if args.project_id is None else await project_at_number(native, args.project_id)
+    project = None if args.project_id is None else await known_project(native, args.project_id)
+    if args.project_id is not None and project is None:
+        return []
     wanted = (args.state or "").strip().lower()
     states, skipped = (wanted,) if wanted else (), args.offset or 0
     listed: list[Json] = []
@@ -193,14 +190,13 @@ def _with_every_problem(refused: NotDone) -> NotDone:
     problems = refused.failure.details.get("problems") or ()
     if refused.failure.code != "output_invalid" or not problems:
         return refused
-    return broken("StepOutput", [(f"output{one['path']}", str(one["message"])) for one in problems])
+    return broken(STEP_OUTPUT, [(f"output{one['path']}", str(one["message"])) for one in problems])
 
 
 async def _move(native: Native, meta: Mapping[str, Json], run: str, state: str, error: str | None) -> None:
     match state:
         case "running":
-            for issue in meta.get("blocked_by") or ():
-                await native.call("resolve_issue", workflow_id=run, issue=issue["issue"], how=error or "Resumed.")
+            await _resolve(native, meta, run, error or "Resumed.")
             if meta.get("paused_at"):
                 await native.call("resume_run", workflow_id=run, reason="resumed")
         case "timeout":
@@ -215,10 +211,26 @@ async def _move(native: Native, meta: Mapping[str, Json], run: str, state: str, 
                 blocks=True,
             )
         case _:
-            summary = error or f"The execution is {state}."
-            await native.call(
-                "close_run", workflow_id=run, status=_ENDED[state], summary=summary, force=state == "failed"
-            )
+            await _close(native, meta, run, state, error or f"The execution is {state}.", None)
+
+
+async def _close(
+    native: Native, meta: Mapping[str, Json], run: str, state: str, summary: str, output: Mapping[str, Json] | None
+) -> None:
+    """Close a run. Completing an escalated one resolves its issues, once nothing else is in the way."""
+    closing = {"workflow_id": run, "status": _ENDED[state], "summary": summary, "output_json": output}
+    try:
+        await native.call("close_run", **closing, force=state == "failed")
+    except NotDone as refused:
+        if refused.failure.code != "issues_open":
+            raise
+        await _resolve(native, meta, run, summary)
+        await native.call("close_run", **closing)
+
+
+async def _resolve(native: Native, meta: Mapping[str, Json], run: str, how: str) -> None:
+    for issue in meta.get("blocked_by") or ():
+        await native.call("resolve_issue", workflow_id=run, issue=issue["issue"], how=how)
 
 
 async def _project(native: Native, args: calls.StartExecutionCall) -> str | None:
@@ -246,7 +258,8 @@ def _check_same(meta: Mapping[str, Json], output: Mapping[str, Json] | None) -> 
 
 async def _unit(native: Native, run: Grown, name: str, args: calls.StartStepCall) -> dict[str, Json]:
     names = [_dependency(run, told) for told in args.depends_on or ()]
-    contract = await contract_of(native, f"{LAYERS['step']}Output", run.meta.get("project"))
+    contract = await contract_of(native, STEP_OUTPUT, run.meta.get("project"))
+    check_schema(STEP_OUTPUT, contract)
     unit: dict[str, Json] = {"name": name, "title": args.step_name, "output_schema": or_nothing(contract)}
     unit |= {"input": {"phase": args.phase_name}} if args.phase_name else {}
     return unit | ({"depends_on": names} if names else {}) | {"claim": True}
@@ -281,13 +294,14 @@ def _unit_name(step_name: str) -> str:
 
 
 def _failed(failure: Failure) -> str | dict[str, Json]:
-    return f"Error: {failure.sentence} ({failure.code})"
+    return f"Error: {in_words(failure, WORDS, ADVICE).sentence} ({failure.code})"
 
 
 _INSTRUCTIONS: Final = (
     "Executions of workflows. search_workflows and get_workflow find a workflow, get_agent_persona and "
     "get_relevant_rules what to work by; start_execution, transition_workflow_state to running, start_step and "
-    "complete_step for each step, complete_execution. After a restart get_incomplete_executions says what is open."
+    "complete_step for each step, complete_execution. After a restart get_incomplete_executions says what is open. "
+    "A person loads workflows, agents, rules and contracts with `dcf catalogue load .mide-lite`."
 )
 
 _TOOLS: Final = {**CONTENT.tools, **_BOX.tools, **RECORDS.tools}

@@ -177,8 +177,22 @@ async def _pass_checkpoint(native: Native, read: Grown, args: StartPhaseCall) ->
         await growing_runs.add(native, read.run, {**made, "gates": [gate], "claim": True}, agent, "checkpoint")
     elif unit.doc.get("type") != "Gate":
         await growing_runs.begin(native, unit, agent)
-    asked = {"phase": args.number, "name": args.name, "description": args.description}
-    await _hand_in(native, await read_unit(native, read.run, name), asked, args.number)
+    await _ask(native, await read_unit(native, read.run, name), args)
+
+
+async def _ask(native: Native, unit: RunUnit, args: StartPhaseCall) -> None:
+    """Ask a person. A question that waits stays as the person reads it, and a rejection is reported before another."""
+    asked: Json = {"phase": args.number, "name": args.name, "description": args.description}
+    before = unit.output if isinstance(unit.output, Mapping) else None
+    if before is None:
+        return await _hand_in(native, unit, asked, args.number)
+    try:
+        return await _hand_in(native, unit, before, args.number)
+    except NotDone as refused:
+        is_new = args.description is not None and args.description != before.get("description")
+        if refused.failure.code != "checkpoint_rejected" or not is_new:
+            raise
+    return await _hand_in(native, unit, asked, args.number)
 
 
 async def _hand_in(native: Native, unit: RunUnit, asked: Json, number: int) -> None:
