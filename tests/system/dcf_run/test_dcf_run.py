@@ -196,9 +196,8 @@ def test_a_task_may_be_left_to_somebody_elsewhere(site: Site, options: tuple[str
     """Its function is not asked for; an agent elsewhere, or a person, is waited for."""
     started = hello(site, TASK + " return 'hi'", "--assign", "Approve=anna", "--id", "a", *options, workflow=APPROVED)
     wait_until(lambda: "dcf: Greet: succeeded" in site.said(started), LONG)
-    assert "dcf: Approve is left to anna; `dcf states resolve a Approve --output JSON` completes it by hand." in site.said(
-        started
-    )
+    by_hand = "dcf: Approve is left to anna; `dcf states resolve a Approve --output JSON` completes it by hand."
+    assert by_hand in site.said(started)
     assert started.poll() is None
     (site.folder / "anna.py").write_text(TASK.replace("Greet", "Approve") + " return [given, 'approved']")
     site.dcf("worker", str(site.folder / "anna.py"), "--agent-id", "anna", "--direct")
