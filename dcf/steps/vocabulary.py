@@ -200,7 +200,7 @@ class Answer:
 
 @record(frozen=True, slots=True)
 class TypedAnswer(Answer, Generic[Value]):
-    """The answer of a person to a question with `output=`. `answer` is None where the choice is reject, or a default."""
+    """The answer of a person to a question with `output=`. `answer` is None to reject, and after a default."""
 
     answer: Value | None = None
 

@@ -47,10 +47,18 @@ def to_judge(event: Mapping[str, Json], agent_id: str) -> list[Step]:
 
 
 def to_mend(event: Mapping[str, Json], agent_id: str) -> list[Step]:
-    """Return the call that delivers an output again that a gate has sent back."""
+    """Return the calls that deliver an output again that a gate has sent back, and that bring a forgotten token."""
     held: dict[str, Json] = {"workflow_id": event.get("workflow_id"), "state": event.get("target_state")}
     why = "Mend what failed_criteria lists, then deliver the whole output again with the token that you hold."
-    return [to_complete({**held, "lease_token": _HELD}, agent_id, why)]
+    forgotten = to_learn_token(held["workflow_id"], held["state"], agent_id, "If you no longer have the token, first: ")
+    return [to_complete({**held, "lease_token": _HELD}, agent_id, why), forgotten]
+
+
+def to_learn_token(workflow_id: Json, state: Json, agent_id: str, when: str = "") -> Step:
+    """Return the call that answers the holder of a state with its token and its work."""
+    arguments: dict[str, Json] = {"workflow_id": workflow_id, "state": state, "owner_agent_id": agent_id}
+    why = f"{when}this answers with your token, the input, the instructions and what failed."
+    return Step(tool="acquire_state_lease", arguments=arguments, why=why if when else f"T{why[1:]}")
 
 
 def to_go_on(event: Mapping[str, Json], agent_id: str) -> list[Step]:

@@ -126,6 +126,12 @@ class Inbox:
         (ids,) = self._connections.send(("ZRANGE", waiting, 0, most - 1))
         return self._messages(stream, ids)
 
+    def taken(self, agent_id: str, most: int) -> list[Message]:
+        """Return the messages that were handed out last and not acknowledged, so many at most."""
+        stream, _, taken, _ = keys.inbox_parts(agent_id)
+        (ids,) = self._connections.send(("ZRANGE", taken, 0, most - 1, "REV"))
+        return self._messages(stream, ids)
+
     def read(self, agent_id: str, message_id: str) -> Message | None:
         """Return a message, whoever has taken it; None if it is gone."""
         stream, *_ = keys.inbox_parts(agent_id)

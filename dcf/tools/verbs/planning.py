@@ -223,7 +223,7 @@ def _put_away(on: "Application", workflow_id: str) -> None:
     if agent_id is not None:
         about = [
             message.message_id
-            for message in on.inbox.waiting(agent_id, _MOST_WAITING)
+            for message in (*on.inbox.waiting(agent_id, _MOST_WAITING), *on.inbox.taken(agent_id, _MOST_WAITING))
             if message.event.get("type") in _ABOUT_RUNS and message.event.get("workflow_id") == workflow_id
         ]
         on.inbox.remove(agent_id, about)

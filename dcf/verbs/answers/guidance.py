@@ -187,13 +187,13 @@ def _completed(checked: Arguments, answer: Any, agent_id: str | None) -> list[Ca
     return [] if answer.work else _waiting(checked, answer, agent_id)
 
 
-def _looked_at(_: Arguments, answer: Any, __: str | None) -> list[Call]:
+def _looked_at(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
     """Return what there is to do about a run that was read: find out why it stands, or close it."""
     meta = answer.meta or {}
     if meta.get("status") == RunStatus.RUNNING:
         return _of_run("explain_run", "If it does not move: why, and what mends it.")(_, answer, None)
     if not meta or meta.get("finalized_at"):
-        return []
+        return _waiting(_, answer, agent_id)
     return _of_run("finalize_workflow", "The run is over: this closes it.")(_, answer, None)
 
 
@@ -212,18 +212,27 @@ def _closed(checked: Arguments, answer: Any, agent_id: str | None) -> list[Call]
 
 
 def _to_be_judged(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
-    """Return the verdict on what has waited longest, unless the page is long: the verdict repeats the criteria."""
-    if not answer.gates or agent_id is None or len(dump(answer.gates)) > _LONG_PAGE:
+    """Return the verdict on what has waited longest, or the call that reads its output.
+
+    Of a long page there is none, since the verdict repeats the criteria. With no gate, wait for one.
+    """
+    if agent_id is None:
         return []
+    if not answer.gates:
+        return [wait_again(agent_id)]
     row = answer.gates[0]
     event = {**row, "gate": row["name"], "target_state": row["state"], "from": row["author"]}
-    return [to_judge(event, agent_id)[-1].as_json()]
+    read_or_judge = to_judge(event, agent_id)[0]
+    shown = dump([{**gate, "output": None} for gate in answer.gates])
+    return [] if len(shown) > _LONG_PAGE and not row.get("output_left_out") else [read_or_judge.as_json()]
 
 
 def _to_be_answered(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
     """Return the answer to what has waited longest."""
-    if not answer.tasks or agent_id is None:
+    if agent_id is None:
         return []
+    if not answer.tasks:
+        return [wait_again(agent_id)]
     row = answer.tasks[0]
     if "question_id" in row:
         event = {**row, "from": row["asked_by"], "waits_until": row.get("deadline")}
@@ -254,6 +263,7 @@ AFTER: Final[Mapping[str, After]] = {
     "pause_run": _of_run("resume_run", "Lets the run go on."),
     "cancel_run": _of_run("finalize_workflow", "Writes the audit record and deletes the agents made for the run."),
     "finalize_workflow": _closed,
+    "create_schedule": _waiting,
     "hold_run": _of_run("hold_run", "Releases it.", hold=False),
     "send_signal": _of_run(_READ, "It shows how the run goes on.", summary=True),
     "answer_question": _watched,

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 from dcf.core.completing.updates import Update
-from dcf.core.documents.answers import HeldUp, Updated
+from dcf.core.documents.answers import HeldUp, StateRefusal, Updated
 from dcf.core.documents.model import RunStatus, Status
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 from dcf.verbs.answers.next_calls import wait_again
 from dcf.verbs.answers.work import steps_of
+from dcf.workforce.question_steps import to_learn_token
 from dcf.workforce.steps import to_complete
 
 _MOST_NAMED = 5
@@ -56,9 +57,15 @@ def calls_after(
 def calls_to_mend(
     request: Update, workflow_id: str, agent_id: str | None, refusal: Refusal
 ) -> list[dict[str, Json]] | None:
-    """Return the call that follows a refused output: to deliver it again, or to wait; None for other refusals."""
+    """Return the call that follows a refused output: to deliver it again, to learn the token, or to wait.
+
+    None for other refusals.
+    """
     if refusal.code == "review_running" and agent_id is not None:
         return [wait_again(agent_id)]
+    if refusal.code == "lease_lost" and isinstance(refusal, StateRefusal) and agent_id is not None:
+        is_own = refusal.doc.lease.owner_agent_id == agent_id
+        return [to_learn_token(workflow_id, request.state, agent_id).as_json()] if is_own else None
     if refusal.code not in ("output_invalid", "needs_work"):
         return None
     held: dict[str, Json] = {"workflow_id": workflow_id, "state": request.state, "lease_token": request.token}
