@@ -145,9 +145,9 @@ def _agent_state(scope: Scope, call: ast.Call) -> StepState:
     return StepState(state=state, name=str(fixed.get("name", who)), type=type_of(output))
 
 
-def _schema(output: Any) -> dict[str, Any]:
+def _schema(output: Any, field: str = "OutputSchema") -> dict[str, Any]:
     schema = schema_of(output)
-    return {} if schema is None else {"OutputSchema": schema}
+    return {} if schema is None else {field: schema}
 
 
 def _data_of(scope: Scope, call: ast.Call, data: ast.expr | None) -> dict[str, Any]:
@@ -208,7 +208,7 @@ def _human_state(scope: Scope, call: ast.Call) -> StepState:
     arguments = {"to": scope.field(options["to"]), "title": scope.field(title)}
     arguments |= {name: scope.field(options[name]) for name in _OF_HUMAN if name in options}
     output = scope.fixed(options["output"]) if "output" in options else Any
-    arguments |= {"schema": schema for schema in _schema(output).values()}
+    arguments |= _schema(output, "schema")
     state = {"Type": "Task", "Resource": "dcf:human", "Arguments": arguments, **_limits(scope, options)}
     name = scope.fixed(options["name"]) if "name" in options else _text_of(title, "human")
     return StepState(state=state, name=name, type=answer_type(output, has_default="default" in options))
