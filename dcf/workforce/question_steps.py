@@ -50,7 +50,9 @@ def to_mend(event: Mapping[str, Json], agent_id: str) -> list[Step]:
     """Return the calls that deliver an output again that a gate has sent back, and that bring a forgotten token."""
     held: dict[str, Json] = {"workflow_id": event.get("workflow_id"), "state": event.get("target_state")}
     why = "Mend what failed_criteria lists, then deliver the whole output again with the token that you hold."
-    forgotten = to_learn_token(held["workflow_id"], held["state"], agent_id, "If you no longer have the token, first: ")
+    forgotten = to_learn_token(
+        held["workflow_id"], held["state"], agent_id, "If you forgot the token: with your own key "
+    )
     return [to_complete({**held, "lease_token": _HELD}, agent_id, why), forgotten]
 
 

@@ -167,7 +167,7 @@ def lease_lost(state: str, doc: StateDoc) -> StateRefusal:
     """Refuse because the token is not that of the current lease."""
     holder = doc.lease.owner_agent_id
     now_held = f"it is now leased to '{holder}'" if doc.lease.token else f"nobody holds it and it is {doc.status.value}"
-    own = f" If you are '{holder}', `acquire_state_lease` answers with your token." if doc.lease.token else ""
+    own = f" With the key of '{holder}', `acquire_state_lease` answers with the token." if doc.lease.token else ""
     return StateRefusal(
         code="lease_lost",
         message=f"This token does not hold state '{state}': {now_held}.",

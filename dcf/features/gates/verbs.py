@@ -85,19 +85,20 @@ def list_gates(
 ) -> Answered[WaitingGates]:
     """Find outputs that wait for a verdict: yours across runs (`agent_id`), or those of a run.
 
-    With criteria or command, the output, and content_sha256, which `decide_gate` needs.
+    With criteria or command, and content_sha256, which `decide_gate` needs; of a run also with the output.
     """
     if workflow_id is not None and state is not None:
         return _listed(_of_state(on, workflow_id, state))
     if workflow_id is not None:
         page = on.gates.of_run(workflow_id, limit, read_gate_place(cursor))
+        outputs = Room(on.settings.max_result_bytes // 2)
+        of_states = [
+            [row if outputs.takes(row) else _without_output(row) for row in rows_of(run, case, whole=False)]
+            for run, case in page.rows
+        ]
     else:
         page = on.gates.waiting_for(_query(state, agent_id, group, project, limit, cursor))
-    outputs = Room(on.settings.max_result_bytes // 2)
-    of_states = [
-        [row if outputs.takes(row) else _without_output(row) for row in rows_of(run, case, whole=False)]
-        for run, case in page.rows
-    ]
+        of_states = [[_without_output(row) for row in rows_of(run, case, whole=False)] for run, case in page.rows]
     return _paged(page, of_states, Room(on.settings.max_result_bytes))
 
 

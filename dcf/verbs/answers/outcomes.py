@@ -10,6 +10,7 @@ from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 from dcf.verbs.answers.next_calls import wait_again
 from dcf.verbs.answers.work import steps_of
+from dcf.verbs.callers import current_caller
 from dcf.workforce.question_steps import to_learn_token
 from dcf.workforce.steps import to_complete
 
@@ -64,7 +65,7 @@ def calls_to_mend(
     if refusal.code == "review_running" and agent_id is not None:
         return [wait_again(agent_id)]
     if refusal.code == "lease_lost" and isinstance(refusal, StateRefusal) and agent_id is not None:
-        is_own = refusal.doc.lease.owner_agent_id == agent_id
+        is_own = refusal.doc.lease.owner_agent_id == agent_id == current_caller().agent_id
         return [to_learn_token(workflow_id, request.state, agent_id).as_json()] if is_own else None
     if refusal.code not in ("output_invalid", "needs_work"):
         return None
