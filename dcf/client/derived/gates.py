@@ -19,7 +19,7 @@ def list_gates(
 ) -> Stream[WaitingGate]:
     """Find outputs that wait for a verdict: yours across runs (`agent_id`), or those of a run.
 
-    With criteria or command, the output, and content_sha256, which `decide_gate` needs.
+    With criteria or command, and content_sha256, which `decide_gate` needs; of a run also with the output.
     """
     return call_pages(
         WaitingGate,
