@@ -192,8 +192,24 @@ def _read(workflow: Testable, run_input: Json) -> tuple[Json, Mapping[str, TaskF
             functions_of(compiled),
             checked_input(workflow, {} if run_input is None else plain(run_input)),
         )
-    document = workflow.read_text("utf-8") if isinstance(workflow, Path) else workflow
-    return load(document) if isinstance(document, str) else document, FUNCTIONS, plain(run_input)
+    document = _read_text(workflow) if isinstance(workflow, str | Path) else workflow
+    return document, FUNCTIONS, plain(run_input)
+
+
+def _read_text(workflow: str | Path) -> Json:
+    """Return the document of a JSON text, or of a file; raise InvalidArgument for what is neither."""
+    text, named = str(workflow), "The text"
+    if isinstance(workflow, Path) or not text.lstrip().startswith("{"):
+        named, file = text, Path(text)
+        if not file.is_file():
+            raise InvalidArgument(f"There is no file {named}.", "Pass a flow, a document, its JSON text, or its path.")
+        if file.suffix == ".py":
+            raise InvalidArgument(f"{named} is a file of Python.", "Import the flow from it, and pass the flow.")
+        text = file.read_text("utf-8")
+    try:
+        return load(text)
+    except ValueError as error:
+        raise InvalidArgument(f"{named} is not JSON: {error}.", "Pass a workflow document in JSON.") from None
 
 
 def context(state: str = "Test", *, workflow_id: str = RUN_ID, attempt: int = 1, visit: int = 0) -> TaskContext:
@@ -278,6 +294,7 @@ class _Cast:
             visit=task.visit,
             deadline=ends,
             heartbeat_s=task.heartbeat_s,
+            is_invocation=task.is_invocation,
             **_told(task),
         )
 

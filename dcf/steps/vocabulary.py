@@ -198,6 +198,13 @@ class Answer:
     at: str | None = None
 
 
+@record(frozen=True, slots=True)
+class TypedAnswer(Answer, Generic[Value]):
+    """The answer of a person to a question with `output=`. `answer` is None to reject, and after a default."""
+
+    answer: Value | None = None
+
+
 @overload
 def agent(
     who: str,
@@ -232,21 +239,39 @@ def agent(who: str, instructions: str, /, *values: object, **options: Any) -> An
     _not_running("agent()")
 
 
+@overload
 def human(
-    title: str,  # noqa: ARG001 - these parameters are read from the source of the call
+    title: str,
     /,
     *,
-    to: Sequence[str | Mapping[str, str]],  # noqa: ARG001
-    details: object = None,  # noqa: ARG001
-    instructions: str | None = None,  # noqa: ARG001
-    choices: Sequence[str | Mapping[str, str]] = ("approve", "reject"),  # noqa: ARG001
-    timeout: int | None = None,  # noqa: ARG001
-    default: str | None = None,  # noqa: ARG001
-    escalate: Mapping[str, object] | None = None,  # noqa: ARG001
-    not_by: Mapping[str, object] | Sequence[str] | None = None,  # noqa: ARG001
-    name: str | None = None,  # noqa: ARG001
-) -> Answer:
-    """Ask people, and wait for the first answer."""
+    to: Sequence[str | Mapping[str, str]],
+    output: type[Value],
+    details: object = None,
+    instructions: str | None = None,
+    choices: Sequence[str | Mapping[str, str]] = ("approve", "reject"),
+    timeout: int | None = None,
+    default: str | None = None,
+    escalate: Mapping[str, object] | None = None,
+    not_by: Mapping[str, object] | Sequence[str] | None = None,
+    name: str | None = None,
+) -> TypedAnswer[Value]: ...
+@overload
+def human(
+    title: str,
+    /,
+    *,
+    to: Sequence[str | Mapping[str, str]],
+    details: object = None,
+    instructions: str | None = None,
+    choices: Sequence[str | Mapping[str, str]] = ("approve", "reject"),
+    timeout: int | None = None,
+    default: str | None = None,
+    escalate: Mapping[str, object] | None = None,
+    not_by: Mapping[str, object] | Sequence[str] | None = None,
+    name: str | None = None,
+) -> Answer: ...
+def human(title: str, /, **options: Any) -> Any:  # noqa: ARG001 - read, not run
+    """Ask people, and wait for the first answer; `output` is the type of what they answer beside their choice."""
     _not_running("human()")
 
 

@@ -221,5 +221,6 @@ def work_of(granted: Mapping[str, Json]) -> Work:
         instructions=granted.get("instructions"),
         output_schema=granted.get("output_schema"),
         errors=tuple(granted.get("errors", ())),
+        is_invocation=granted.get("is_invocation", False),
         brief=granted,
     )

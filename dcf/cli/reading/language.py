@@ -96,7 +96,8 @@ def validate(
         raise typer.Exit(judge_plan(plan, as_json=as_json))
     path, text = read_workflow_text(file)
     verdict = _judge(text, workflow_name_of(file), imports_dir or path.parent, skills_dir)
-    paths = {problem.path for problem in verdict.problems}
+    doubted = {_place_of(warning) for warning in verdict.warnings}
+    paths = {problem.path for problem in verdict.problems} | (doubted - {""})
     places = {} if verdict.stage == "input" else flow_places(text, paths) if is_flow(file) else locate(text, paths)
     if as_json:
         _print_json(file, verdict, places)
@@ -181,7 +182,10 @@ def _print_verdict(file: Path, verdict: "Validation", places: Mapping[str, tuple
         sentence = f"{problem.code}: {problem.message} {problem.hint}"
         print_wrapped(out, Text.assemble((where, "bold"), f" {clean(sentence, _LONGEST)}"), indent=4)
     for warning in verdict.warnings:
-        print_wrapped(out, Text(f"warning: {clean(warning, _LONGEST)}", style="yellow"), indent=4)
+        pointer = _place_of(warning)
+        place = ":".join(str(number) for number in places.get(pointer, ()))
+        sentence = f"{file}:{place}{warning.removeprefix(pointer)}" if place else warning
+        print_wrapped(out, Text(f"warning: {clean(sentence, _LONGEST)}", style="yellow"), indent=4)
     if verdict.stage is None:
         for sentence in verdict.defaulted:
             print_wrapped(out, Text(f"default: {clean(sentence, _LONGEST)}", style="dim"), indent=4)
@@ -189,6 +193,11 @@ def _print_verdict(file: Path, verdict: "Validation", places: Mapping[str, tuple
         return
     count = "1 problem" if len(verdict.problems) == 1 else f"{len(verdict.problems)} problems"
     out.print(Text(f"✘ {count}; the first stage that failed: {_STAGES[verdict.stage]}", style="red"), soft_wrap=True)
+
+
+def _place_of(warning: str) -> str:
+    """Return the JSON Pointer before a warning, empty without one."""
+    return warning.partition(": ")[0] if warning.startswith("/") else ""
 
 
 def _print_run(result: Mapping[str, Json]) -> None:

@@ -66,11 +66,17 @@ def _start(job: Job, place: RunPlace, stack: ExitStack) -> Planner:
     return start(job, place, stack)
 
 
+class _OtherRun(ToolCallFailed):
+    """A run of this id exists, with another definition or input: the same command does not continue it."""
+
+
 @contextmanager
 def _left_open(job: Job) -> Iterator[None]:
     """Add a note on how to continue the run to any error that ends the command early."""
     try:
         yield
+    except _OtherRun:
+        raise
     except (DcfError, KeyboardInterrupt) as error:
         error.add_note(f"Run {job.run_id} has not ended: the same command with --id {job.run_id} continues it.")
         raise
@@ -85,8 +91,22 @@ def _begin(job: Job, planner: Planner) -> None:
         agents_map_json={state: ids if len(ids) > 1 else ids[0] for state, ids in job.agents.items()},
         keep=False,
     )
+    if started.get("code") == "conflict":
+        status = planner.overview(job.run_id)["meta"]["status"]
+        raise _OtherRun("conflict", started["error"].partition(": ")[2], _advice_on(job, is_open=status == "running"))
     if started.get("code") != "ok":
         raise _refusal(started)
+
+
+def _advice_on(job: Job, *, is_open: bool) -> str:
+    """Return what to do about the run of this id that exists with another definition or input."""
+    another = "Pass another --id: a run keeps the workflow and the input that it was started with."
+    if not is_open:
+        return another
+    worker = f"`dcf worker {job.workers} --agent-id {job.agent_ids[0]}`, " if job.workers else ""
+    finish = f"To finish the old run, repeat the command with the old file and input{', or run ' if worker else '.'}"
+    served = f"{worker}which does its Tasks with the functions of today." if worker else ""
+    return f"{another} {finish}{served} `dcf cancel {job.run_id}` ends it."
 
 
 def _refusal(answer: Mapping[str, Json]) -> ToolCallFailed:

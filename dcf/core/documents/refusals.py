@@ -167,10 +167,11 @@ def lease_lost(state: str, doc: StateDoc) -> StateRefusal:
     """Refuse because the token is not that of the current lease."""
     holder = doc.lease.owner_agent_id
     now_held = f"it is now leased to '{holder}'" if doc.lease.token else f"nobody holds it and it is {doc.status.value}"
+    own = f" With the key of '{holder}', `acquire_state_lease` answers with the token." if doc.lease.token else ""
     return StateRefusal(
         code="lease_lost",
         message=f"This token does not hold state '{state}': {now_held}.",
-        hint="Stop working on this state and discard the result; whoever holds the lease does the work.",
+        hint=f"Stop working on this state and discard the result; whoever holds the lease does the work.{own}",
         doc=doc,
     )
 

@@ -371,6 +371,7 @@ class Simulation:
             heartbeat_s=task.heartbeat_s,
             brief=state.brief,
             kind=state.served_by.kind,
+            is_invocation=state.served_by.is_invocation,
         )
 
     def _delay(self, task: OpenTask, answer: Answer) -> None:

@@ -45,6 +45,11 @@ def check_references(machine: Json, imported: Imported) -> References:
 
 def tasks_of(machine: Json, path: str) -> Iterator[tuple[str, str, dict[str, Json]]]:
     """List the Tasks of a machine as written, including those of nested machines, in document order."""
+    return (found for found in states_of(machine, path) if found[2].get("Type") == "Task")
+
+
+def states_of(machine: Json, path: str) -> Iterator[tuple[str, str, dict[str, Json]]]:
+    """List the states of a machine as written, with their pointers and names, including those of nested machines."""
     pending = [(path, machine)]
     while pending:
         where, inner = pending.pop()
@@ -53,8 +58,7 @@ def tasks_of(machine: Json, path: str) -> Iterator[tuple[str, str, dict[str, Jso
         for name, state in states.items() if isinstance(states, dict) else ():
             here = f"{where}/States/{token(name)}"
             if isinstance(state, dict):
-                if state.get("Type") == "Task":
-                    yield here, name, state
+                yield here, name, state
                 found_inside += _machines_inside(here, state)
         pending += reversed(found_inside)
 

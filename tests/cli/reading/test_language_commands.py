@@ -104,6 +104,17 @@ def test_each_problem_stands_with_its_line_and_column(call: Call, write: Callabl
     assert f"{path}:5:5: unknown_state: State 'A': Next names 'Gone', which is no state." in result.output
 
 
+def test_a_warning_stands_with_its_line_and_column(call: Call, write: Callable[..., Path]) -> None:
+    path = write(
+        '{"StartAt": "A", "States": {"A": {"Type": "Task",\n "Resource": "arn:aws:states:::sns:publish", "End": true}}}'
+    )
+    result = call("validate", path)
+    assert result.exit_code == 0
+    assert f"warning: {path}:2:2: dcf does not call arn:aws:states:::sns:publish." in result.output.replace(
+        "\n    ", " "
+    )
+
+
 @rows(
     ("change", "stage"),
     [

@@ -71,6 +71,22 @@ def test_a_killed_direct_run_is_carried_on_by_a_worker_that_is_its_own_control_p
     wait_until(lambda: not redis_servers_in(site.folder), LONG)
 
 
+def test_a_run_is_not_continued_with_another_input_and_the_refusal_says_how_it_ends(site: Site) -> None:
+    site.hook("CalculatePricing.kill")
+    options = ("--workers", str(HOOKED), "--direct", "--id", "left", "--lease-ttl", "2")
+    assert site.run(*options).wait(LONG) == -signal.SIGKILL
+    other = site.folder / "other.json"
+    other.write_text("{}")
+    refused = site.run(*options, order=other)
+    result, code = result_of(refused)
+    assert (code, result["error"]) == (1, "conflict")
+    said = " ".join(site.said(refused).split())
+    assert "exists with another input" in said
+    assert f"`dcf worker {HOOKED} --agent-id worker-" in said
+    assert "`dcf cancel left` ends it" in said
+    assert "the same command" not in said
+
+
 def test_ctrl_c_ends_a_direct_run_and_the_same_command_continues_it(site: Site) -> None:
     """Although a function is in the middle of its work, which nobody can break off."""
     site.hook("CalculatePricing.hold")
