@@ -1,5 +1,6 @@
 """Every answer says what comes next, and what is almost right is met with what was probably meant."""
 
+import json
 from typing import Any
 
 import pytest
@@ -85,6 +86,52 @@ async def test_an_unknown_state_is_met_with_the_one_that_is_called_almost_so(
     assert answer.hint.startswith("Did you mean 'Each/0/Score'?")
     tool, arguments = next_of(answer)[0]
     assert (await tools.ok(tool, **arguments))["work"]["input"] == 1
+
+
+PRICES: dict[str, Any] = {
+    "asl": {
+        "StartAt": "First",
+        "States": {
+            "First": {"Type": "Task", "Next": "Both"},
+            "Both": {
+                "Type": "Parallel",
+                "Branches": [
+                    {"StartAt": "Price", "States": {"Price": task()}},
+                    {"StartAt": "Ship", "States": {"Ship": task()}},
+                ],
+                "End": True,
+            },
+        },
+    }
+}
+
+
+@rows(
+    ("tool", "arguments"),
+    [
+        ("acquire_state_lease", {"state": "Price", "owner_agent_id": "worker-1"}),
+        ("notify_next_worker_agent", {"source_state": "Price"}),
+        ("notify_if_ready", {"state": "price"}),
+    ],
+)
+async def test_a_state_in_a_branch_is_named_by_its_path_before_the_branch_begins(
+    tools: Tools, run_id: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    await new_run(tools, run_id, PRICES, agents_map_json={"Price": "worker-1"})
+    answer = await tools.refused("unknown_state", tool, workflow_id=run_id, **arguments)
+    assert answer.hint.startswith("Did you mean 'Both/0/Price'?")
+    assert "Both/0/Price" in next_of(answer)[0][1].values()
+
+
+@rows("said", [["First", "Price", "Ship"], '["First", "Price", "Ship"]'])
+async def test_a_list_of_states_is_met_with_their_paths(tools: Tools, run_id: str, said: Any) -> None:
+    await new_run(tools, run_id, PRICES, agents_map_json={"First": "worker-1"})
+    answer = await tools.refused(
+        "unknown_state", "read_workflow_control_plane", workflow_id=run_id, states_json=said
+    )
+    tool, arguments = next_of(answer)[0]
+    assert json.loads(arguments["states_json"]) == ["First", "Both/0/Price", "Both/1/Ship"]
+    assert "First" in (await tools.ok(tool, **arguments))["states"]
 
 
 @pytest.mark.parametrize("word", ["complete", "completed", "finished", "sucess"])

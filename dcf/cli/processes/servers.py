@@ -45,7 +45,11 @@ def serve(
     ] = None,
     toolsets: Annotated[str | None, typer.Option(help="Serve only these: planning,execution,... (all).")] = None,
     profile: Annotated[
-        str | None, typer.Option(help="List one caller's tools, or another system's: worker, midex, ... (by the key).")
+        str | None,
+        typer.Option(
+            help="Tools to list: all, or those for worker, member, planner, operator, person or assistant; or another "
+            "system's: deepwork, openfactory, midex, mission-control. Default: by the key."
+        ),
     ] = None,
     auth: Annotated[str | None, typer.Option(help="keys, or off for loopback without API keys (http).")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Serve only tools that change nothing.")] = False,
