@@ -126,9 +126,7 @@ async def test_a_state_in_a_branch_is_named_by_its_path_before_the_branch_begins
 @rows("said", [["First", "Price", "Ship"], '["First", "Price", "Ship"]'])
 async def test_a_list_of_states_is_met_with_their_paths(tools: Tools, run_id: str, said: Any) -> None:
     await new_run(tools, run_id, PRICES, agents_map_json={"First": "worker-1"})
-    answer = await tools.refused(
-        "unknown_state", "read_workflow_control_plane", workflow_id=run_id, states_json=said
-    )
+    answer = await tools.refused("unknown_state", "read_workflow_control_plane", workflow_id=run_id, states_json=said)
     tool, arguments = next_of(answer)[0]
     assert json.loads(arguments["states_json"]) == ["First", "Both/0/Price", "Both/1/Ship"]
     assert "First" in (await tools.ok(tool, **arguments))["states"]

@@ -302,7 +302,7 @@ def _held_by_caller(refusal: StateRefusal, workflow_id: str, state: str, agent_i
     mine = replace(
         refusal,
         message=f"State '{state}' is leased to '{agent_id}', which is you, for another {left:g} s.",
-        hint="Your lease_token was in `work` of the answer that leased it, as of `await_workflow_event`: go on with it. "
+        hint="Your lease_token was in `work` of the answer that leased it, as of `await_workflow_event`: use it. "
         "`get_my_assignment` shows it again to a key bound to this agent. Otherwise wait until the lease expires: "
         "another process may work under your id.",
     )

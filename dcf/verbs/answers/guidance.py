@@ -200,12 +200,6 @@ def _begun(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
     return _of_run("notify_next_worker_agent", "This starts the run: nothing moves before.")(_, answer, agent_id)
 
 
-def _manned(checked: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
-    """Return what follows when a run has its agents: it may have been started before."""
-    look = _of_run(_READ, "It shows how the run goes on.", summary=True)
-    return [*_begun(checked, answer, agent_id), *look(checked, answer, agent_id)]
-
-
 def _kept(checked: Any, _: Any, agent_id: str | None) -> list[Call]:
     """Return what follows a renewal: the result, when the work is done."""
     held: Call = {"workflow_id": checked.workflow_id, "state": checked.state, "lease_token": checked.lease_token}
@@ -274,7 +268,6 @@ AFTER: Final[Mapping[str, After]] = {
     "complete_states": _completed,
     _READ: _looked_at,
     "create_workflow_control_plane": _begun,
-    "create_worker_agents": _manned,
     "notify_next_worker_agent": _watched,
     "notify_if_ready": _watched,
     "renew_state_lease": _kept,
