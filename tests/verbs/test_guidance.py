@@ -348,3 +348,30 @@ async def test_a_partial_write_is_followed_by_the_result_also_where_it_is_repeat
     await tools.ok(UPDATE, **held, new_status="succeeded", output_json=1)
     answer = await tools.ok(UPDATE, **partial, owner_agent_id="worker-1")
     assert (answer["repeated"], next_of(answer)[0][0]) == (True, "await_workflow_event")
+
+
+async def test_the_start_of_a_run_says_how_its_worker_gets_the_task(tools: Tools, run_id: str) -> None:
+    await new_run(tools, run_id, ONE_TASK, agents_map_json={"A": f"agent-{run_id}"})
+    answer = await tools.ok("notify_next_worker_agent", workflow_id=run_id)
+    (wait,) = [arguments for tool, arguments in next_of(answer) if tool == "await_workflow_event"]
+    assert (await tools.ok("await_workflow_event", **wait))["work"]["state"] == "A"
+
+
+async def test_a_notification_after_a_state_that_goes_on_says_why_nobody_gets_one(tools: Tools, run_id: str) -> None:
+    await new_run(tools, run_id, TWO_TASKS)
+    answer = await tools.ok("notify_next_worker_agent", workflow_id=run_id, source_state="A")
+    assert answer["targets"] == []
+    assert "'A' is pending, and who comes next is notified when it has ended" in answer["status"]
+
+
+async def test_a_notification_before_the_start_is_followed_by_the_start(tools: Tools, run_id: str) -> None:
+    await new_run(tools, run_id, ONE_TASK, agents_map_json={"A": f"agent-{run_id}"})
+    answer = await tools.ok("notify_if_ready", workflow_id=run_id, state="A")
+    assert next_of(answer) == [("notify_next_worker_agent", {"workflow_id": run_id})]
+
+
+async def test_a_run_whose_skills_are_found_nowhere_is_created_with_a_warning(tools: Tools, run_id: str) -> None:
+    machine = {"StartAt": "A", "States": {"A": {**task(), "Skills": ["skill://nowhere@1.0.0"], "End": True}}}
+    created = await tools.ok("create_workflow_control_plane", workflow_json={"asl": machine}, workflow_id=run_id)
+    (warning,) = [one for one in created["warnings"] if "validate_workflow" in one]
+    assert "'skill://nowhere@1.0.0' is in no file of skill_imports" in warning

@@ -255,7 +255,7 @@ def _operator_only() -> Refusal:
     return _no(
         "forbidden",
         "Documents of runs are written by hand only by an operator; the planner of the run may write meta.agents.",
-        "`create_worker_agents` assigns agents without it. A planner passes `agent_id`, with which it created the run as "
+        "`create_worker_agents` assigns agents too. A planner passes the `agent_id` that it created the run with, as "
         "`planner_agent_id`.",
     )
 
