@@ -107,7 +107,8 @@ def notify_next_worker_agent(
     members = {"workflow_id": workflow_id, "source_state": source_state, "targets": list(map(_shown, targets))}
     if failed:
         return _not_delivered(workflow_id, failed, members)
-    says = _why_nobody(on, workflow_id, source_state) if source_state is not None and not targets else None
+    is_told = source_state is None or any(target.sent for target in targets)
+    says = None if is_told else _why_nobody(on, workflow_id, str(source_state))
     following = [] if source_state else _watched(on, workflow_id, targets)
     return Answered(NotifiedAgents, {**members, "next": following or None}, says=says)
 
@@ -118,7 +119,7 @@ def _why_nobody(on: "Application", workflow_id: str, source_state: str) -> str:
     begin = f"Notified 0 target(s) for run '{workflow_id}'"
     if not status.is_terminal:
         return f"{begin}: '{source_state}' is {status.value}, and who comes next is notified when it has ended."
-    return f"{begin}: no state that waits for an agent comes next after '{source_state}'."
+    return f"{begin}: no state after '{source_state}' can be leased now."
 
 
 def _watched(on: "Application", workflow_id: str, targets: "Sequence[Target]") -> list[dict[str, Json]]:
