@@ -88,9 +88,9 @@ def work_as(agent_id: str) -> Step:
 def create_first(workflow_id: str, agents: Mapping[str, str]) -> Step:
     """Return the call that creates a run whose agents were made before it."""
     return Step(
-        tool="create_workflow_control_plane",
+        tool="start_run",
         arguments={"workflow_json": _SAME, "workflow_id": workflow_id, "agents_map_json": dict(agents)},
-        why="There is no such run yet: this creates it, with these agents.",
+        why="There is no such run yet: this creates and starts it; `create_workflow_control_plane` only creates it.",
     )
 
 
