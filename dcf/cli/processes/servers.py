@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -49,7 +49,11 @@ def serve(
     ] = None,
     toolsets: Annotated[str | None, typer.Option(help="Serve only these: planning,execution,... (all).")] = None,
     profile: Annotated[
-        str | None, typer.Option(help="List one caller's tools, or another system's: worker, midex, ... (by the key).")
+        str | None,
+        typer.Option(
+            help="Tools to list: all, or those for worker, member, planner, operator, person or assistant; or another "
+            "system's: deepwork, openfactory, midex, mission-control. Default: by the key."
+        ),
     ] = None,
     auth: Annotated[str | None, typer.Option(help="keys, or off for loopback without API keys (http).")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Serve only tools that change nothing.")] = False,
@@ -96,9 +100,25 @@ def serve(
     if transport == "sse" and "mcp_port" not in settings.model_fields_set:
         settings = settings.model_copy(update={"mcp_port": _SSE_PORT})
     announce = _print_line if as_json else (lambda _: None)
-    serving.serve(
-        transport, settings, fd, announce, web=web, may_act=allow_actions, with_metrics=metrics, project=project
-    )
+    try:
+        serving.serve(
+            transport, settings, fd, announce, web=web, may_act=allow_actions, with_metrics=metrics, project=project
+        )
+    except DcfError as error:
+        if transport != "stdio":
+            raise
+        _end_with(error)
+
+
+def _end_with(error: DcfError) -> NoReturn:
+    """Print why the server did not start, tell the client, which waits for an answer, and end."""
+    from dcf.cli import exit_codes
+    from dcf.cli.processes.failed_start import tell_client
+    from dcf.cli.reading import views
+
+    views.print_error(error)
+    tell_client(error)
+    raise typer.Exit(exit_codes.of_error(error)) from None
 
 
 def _check_transport(transport: str, *, as_json: bool, web: bool, metrics: bool) -> None:

@@ -27,8 +27,11 @@ from dcf.verbs.wording.tools import in_tools
 class ControlPlaneServer(MCPServer[None]):
     """An MCP server whose resources, prompts and completions are read as its tools are."""
 
-    def __init__(self, reading: ToolReading, specs: Iterable[ToolSpec], **options: Any) -> None:
+    def __init__(
+        self, reading: ToolReading, specs: Iterable[ToolSpec], *, lists_all: bool = False, **options: Any
+    ) -> None:
         self._specs: Mapping[str, ToolSpec] = {spec.name: spec for spec in specs}
+        self._lists_all = lists_all
         self._resources = Resources(reading, skill_reads(reading.application.library))
         self._prompts = Prompts(reading)
         super().__init__(extensions=[SkillFilesExtension(self._resources)], **options)
@@ -39,7 +42,8 @@ class ControlPlaneServer(MCPServer[None]):
         tools = await super().list_tools()
         for tool in tools:
             if (spec := self._specs.get(tool.name)) is not None:
-                tool.input_schema, tool.description = listed_of(spec), in_tools(spec.description)
+                tool.input_schema = listed_of(spec, whole=self._lists_all)
+                tool.description = in_tools(spec.description)
         return tools
 
     async def list_resources(self) -> list[Resource]:

@@ -54,7 +54,7 @@ from dcf.verbs.endpoints import security_of
 from dcf.verbs.envelope import call
 from dcf.verbs.key_watch import KeyWatch
 from dcf.verbs.limits import Meter, meter_of
-from dcf.verbs.listed_tools import AUTO
+from dcf.verbs.listed_tools import ALL, AUTO
 from dcf.verbs.merged.answers import Asked, as_listed
 from dcf.verbs.merged.merged_tools import meant
 from dcf.verbs.progress import StreamsWhereAsked, reporting
@@ -141,6 +141,7 @@ def build_server(
     return ControlPlaneServer(
         reading,
         specs,
+        lists_all=settings.profile == ALL,
         name="dcf",
         title="dcf control plane",
         instructions=instructions_for(frozenset()),  # `Instructions` puts those of the caller's list in their place

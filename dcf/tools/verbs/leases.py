@@ -23,6 +23,7 @@ from dcf.verbs.description.verb import Answered, Argument, Command, PageAction, 
 from dcf.verbs.description.words import Epoch, LeaseToken, LeaseTtl, OwnAgentId, Reason, RunId, StateName, WholeInput
 from dcf.verbs.lease_tokens import new_token
 from dcf.verbs.records.leases import AcquiredLease, ClaimedState, ReleasedState, RenewedLease
+from dcf.workforce.steps import to_complete, wait_for_event
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
@@ -91,6 +92,8 @@ def acquire_state_lease(
         regains=lease_token is None,
     )
     answer = on.control_plane.acquire(workflow_id, request)
+    if isinstance(answer, StateRefusal) and lease_token is None and _is_held_by(owner_agent_id, answer):
+        return _held_by_caller(answer, workflow_id, state, owner_agent_id)
     if isinstance(answer, Refusal):
         ready = answer.doc.is_ready if isinstance(answer, StateRefusal) else None
         return RefusedWith(answer, {"ready": ready, **_held(answer)})
@@ -297,6 +300,25 @@ def _not_held(refusal: Refusal, workflow_id: str, request: lease.Renew | lease.R
         return RefusedWith(refusal, members)
     refusal, calls = regaining(refusal, workflow_id, request.state)
     return RefusedWith(refusal, {**members, "next": calls})
+
+
+def _is_held_by(agent_id: str, refusal: StateRefusal) -> bool:
+    return refusal.code == "lease_held" and refusal.doc.lease.owner_agent_id == agent_id
+
+
+def _held_by_caller(refusal: StateRefusal, workflow_id: str, state: str, agent_id: str) -> RefusedWith:
+    """Tell an agent how it goes on with a lease of its own: by the token, as another process may use its id."""
+    left = refusal.retry_after_s or 0.0
+    mine = replace(
+        refusal,
+        message=f"State '{state}' is leased to '{agent_id}', which is you, for another {left:g} s.",
+        hint="Your lease_token was in `work` of the answer that leased it, as of `await_workflow_event`: use it. "
+        "`get_my_assignment` shows it again to a key bound to this agent. Otherwise wait until the lease expires: "
+        "another process may work under your id.",
+    )
+    held = {"workflow_id": workflow_id, "state": state, "lease_token": "<lease_token of the answer that leased it>"}
+    steps = [to_complete(held, agent_id, "If you have the token."), wait_for_event(agent_id)]
+    return RefusedWith(mine, {"ready": False, **_held(mine), "next": [step.as_json() for step in steps]})
 
 
 def _held(refusal: Refusal) -> dict[str, Json]:

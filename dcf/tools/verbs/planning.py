@@ -111,12 +111,26 @@ def create_workflow_control_plane(
         "created_keys": [] if answer.existed else keys,
         "existing_keys": keys if answer.existed else [],
         "meta_sample": dict(answer.meta),
-        "warnings": warnings_of(definition, answer.meta, unknown),
+        "warnings": [*warnings_of(definition, answer.meta, unknown), *_unresolved(on, document, definition)],
         "defaulted": defaulted(document, definition, request.agents, chosen_id=None if named else run),
         "problems": [],
         "next": next_calls(run, definition, answer.meta),
     }
     return Answered(CreatedControlPlane, members, f"{_done(answer, definition, run)}{_standing(meta)}")
+
+
+def _unresolved(on: "Application", document: Json, definition: Definition) -> list[str]:
+    """Return a warning about templates and skills that `validate_workflow` does not find; a run may begin without."""
+    from dcf.tools.verbs.validation import judged  # noqa: PLC0415 - most workflows name neither
+    from dcf.workflows.validation.document import has_binding  # noqa: PLC0415 - likewise
+
+    if not has_binding(definition.document.get("asl")) and not any(definition.skills.values()):
+        return []
+    problems = [one for one in judged(on, document, None, None).problems if one.stage in ("imports", "references")]
+    if not problems:
+        return []
+    more = f" There are {len(problems) - 1} more." if len(problems) > 1 else ""
+    return [f"`validate_workflow` rejects this workflow: {problems[0].message}{more} {problems[0].hint}"]
 
 
 def _done(answer: Created, definition: Definition, workflow_id: str) -> str:

@@ -106,6 +106,7 @@ def _steps(workflow_id: str, definition: Definition, document: Mapping[str, Json
         yield planner_steps.make_agents(workflow_id)
     elif missing:
         yield from planner_steps.assign(workflow_id, missing)
+        yield planner_steps.make_agents(workflow_id, "Or: it makes an agent for each Task that has none.")
     if not meta.is_started:
         yield planner_steps.start(workflow_id)
     yield from planner_steps.watch(workflow_id, planner)

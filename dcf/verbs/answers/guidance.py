@@ -3,17 +3,18 @@
 Here once for all tools, so that no answer leaves its reader without a next step. Reads only after a failure.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from dcf.application.application import Application
-from dcf.asl.machine import every_state
-from dcf.asl.state_paths import name_of
+from dcf.asl.machine import Machine, Parallel, every_state
+from dcf.asl.state_paths import join, name_of, open_scope
 from dcf.core.access.model import Caller, Scope
 from dcf.core.documents.model import RunStatus
 from dcf.core.listing.runs import RunQuery
 from dcf.errors import DcfError, UnknownRun, UnknownState
-from dcf.values.json_text import Json, dump
+from dcf.values.json_text import Json, dump, parse
 from dcf.verbs.answers.next_calls import Call, calls_after_refusal, wait_again
 from dcf.verbs.answers.suggestions import call_again, closest
 from dcf.verbs.argument_checks import AlmostRight
@@ -26,6 +27,8 @@ from dcf.workforce.steps import Step, to_complete
 
 _NEWEST_RUNS: Final = 100
 _LONG_PAGE: Final = 8_000
+_MOST_NAMES: Final = 50
+_MOST_PATHS: Final = 1_000
 
 After: TypeAlias = Callable[[Arguments, Any, str | None], list[Call]]
 """Returns the calls that follow a call that was carried out; the last argument is the calling agent."""
@@ -91,17 +94,47 @@ def _meant(
         page = app.run_list.list_runs(RunQuery(limit=_NEWEST_RUNS, project=project))
         found = closest(run, (row.workflow_id for row in page.rows))
         return None if found is None else ("workflow_id", found)
-    named = next((name for name in ("state", "source_state") if isinstance(arguments.get(name), str)), None)
-    if not isinstance(error, UnknownState) or named is None:
+    if not isinstance(error, UnknownState):
         return None
-    found = _state_like(app, run, str(arguments[named]))
+    named = next((name for name in ("state", "source_state") if isinstance(arguments.get(name), str)), None)
+    if named is None:
+        return _states_meant(app, run, arguments.get("states_json"))
+    found = _state_like(_paths_of(app, run), str(arguments[named]))
     return None if found is None else (named, found)
 
 
-def _state_like(app: Application, run: str, said: str) -> str | None:
-    """Return the state that is open, or of the workflow, whose path or name is most like what was said."""
-    definition = app.control_plane.run(run).definition
-    paths = app.runs.paths_of(run, definition, [name for name, _ in every_state(definition.machine)])
+def _states_meant(app: Application, run: str, said: Json) -> tuple[str, str] | None:
+    """Return the list of states, as JSON text, with the paths that are most like those that there are not."""
+    names = parse(said, name="states_json") if isinstance(said, str) else said
+    if not isinstance(names, list) or len(names) > _MOST_NAMES:
+        return None
+    paths = _paths_of(app, run)
+    meant = [_state_like(paths, str(name)) for name in names]
+    return None if None in meant else ("states_json", dump(meant))
+
+
+def _paths_of(app: Application, run: str) -> list[str]:
+    """List the paths of the states that are open or of the workflow, in the branches of a Parallel as well."""
+    machine = app.control_plane.run(run).definition.machine
+    names = [name for name, _ in every_state(machine)]
+    known = app.runs.paths_of(run, app.control_plane.run(run).definition, names)
+    return list(dict.fromkeys([*known, *islice(_paths_in(machine), _MOST_PATHS)]))
+
+
+def _paths_in(machine: Machine, scope: str = "") -> Iterator[str]:
+    """Yield the paths of all states but those inside a Map, which has no iterations before it begins."""
+    for name, state in machine.states.items():
+        path = join(scope, name)
+        yield path
+        if isinstance(state, Parallel):
+            for index, branch in enumerate(state.branches):
+                yield from _paths_in(branch, open_scope(path, index))
+
+
+def _state_like(paths: list[str], said: str) -> str | None:
+    """Return the path that is, or whose name is, most like what was said."""
+    if said in paths:
+        return said
     by_name = {name_of(path).casefold(): path for path in reversed(paths)}
     found = by_name.get(said.rpartition("/")[2].casefold()) or closest(said, paths)
     return found or by_name.get((closest(said.rpartition("/")[2], by_name) or "").casefold())
@@ -165,12 +198,6 @@ def _watched(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
 def _begun(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
     """Return what starts a run that was created."""
     return _of_run("notify_next_worker_agent", "This starts the run: nothing moves before.")(_, answer, agent_id)
-
-
-def _manned(checked: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
-    """Return what follows when a run has its agents: it may have been started before."""
-    look = _of_run(_READ, "It shows how the run goes on.", summary=True)
-    return [*_begun(checked, answer, agent_id), *look(checked, answer, agent_id)]
 
 
 def _kept(checked: Any, _: Any, agent_id: str | None) -> list[Call]:
@@ -280,7 +307,6 @@ AFTER: Final[Mapping[str, After]] = {
     "complete_states": _completed,
     _READ: _looked_at,
     "create_workflow_control_plane": _begun,
-    "create_worker_agents": _manned,
     "notify_next_worker_agent": _watched,
     "notify_if_ready": _watched,
     "renew_state_lease": _kept,

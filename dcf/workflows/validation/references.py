@@ -13,7 +13,15 @@ from dcf.workflows.validation.imports import Imported, ImportedAgents
 from dcf.workflows.validation.manifests import look_up
 from dcf.workflows.validation.verdict import Finding, found
 
-_IMPORT: Final = "Import its .af file in af_imports, put it into the directory of templates, or correct the reference."
+_IMPORT: Final = (
+    'Describe the agent in the document ("af_v2_entities": {"agents": [{"name": "<name>"}]}), import its .af file '
+    '("af_imports": [{"uri": "<file>.af"}]), put the file into the directory of templates (DCF_AGENTS_DIR), or correct '
+    "the reference."
+)
+_IMPORT_SKILL: Final = (
+    'Import its manifest: "skill_imports": [{"uri": "<file>.json"}], with the path that `get_skillset` shows; or '
+    "correct the id, as skill://name@version."
+)
 _NAME_BY_ID: Final = (
     'Name an existing agent by its id: "agent_ref": {"id": "<agent id>"}; or leave AgentBinding out, and say who does '
     "it in `agents_map_json`; a template is imported in af_imports and named in agent_template_ref."
@@ -151,5 +159,4 @@ def _check_skills(path: str, state: str, skills: Json, imported: Imported, refer
         if skill not in references.unresolved_skill_ids:
             references.unresolved_skill_ids.append(skill)
         message = f"The skill '{clip(skill)}' is in no file of skill_imports."
-        hint = "Import its manifest, or correct the id; skill://name@version is usual."
-        references.problems.append(found("references", f"{path}/{at}", "unresolved_skill", message, hint))
+        references.problems.append(found("references", f"{path}/{at}", "unresolved_skill", message, _IMPORT_SKILL))
