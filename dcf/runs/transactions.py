@@ -13,6 +13,7 @@ from dcf.asl.expressions.risks import Unmarked
 from dcf.asl.machine import Place
 from dcf.asl.state_paths import ancestors, join
 from dcf.asl.surroundings import RunContext
+from dcf.asl.tasks.extensions import LANGUAGE
 from dcf.core.definitions import needs
 from dcf.core.definitions.context import context_of
 from dcf.core.definitions.model import Definition, gives_tokens, read_definition
@@ -23,7 +24,6 @@ from dcf.core.documents.model import Meta, StateDoc
 from dcf.core.lifecycle.creation import Create
 from dcf.core.lifecycle.retention import is_being_deleted
 from dcf.errors import RunOnHold, StoreUnsuitable, UnknownRun, UnknownState
-from dcf.features.gates.syntax import read_gates
 from dcf.features.growing.definition import is_grown
 from dcf.features.growing.unit_cache import KeptUnits
 from dcf.runs.evaluations import Evaluation, Evaluations
@@ -291,7 +291,7 @@ def _with_gates(definition: Definition, written: Json) -> tuple[Definition, str]
     """Return the definition with the gates that its run was started with, and what it is shared by with other runs."""
     if not written:
         return definition, definition.sha256
-    gates, known_by = read_gates(written)[0], f"{definition.sha256}+{content_fingerprint(written)}"
+    gates, known_by = LANGUAGE.gates.of_run(written), f"{definition.sha256}+{content_fingerprint(written)}"
     return dataclasses.replace(definition, run_gates=gates), known_by
 
 

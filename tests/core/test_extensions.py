@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dcf.asl.tasks.extensions import Language
 from dcf.core.extensions import EXTENSIONS, Capability, CompletionStep, Extensions, steps_of
 from dcf.core.leasing.extensions import LeaseExtensions
 from dcf.features.installed import CAPABILITIES
@@ -21,6 +22,8 @@ def test_tables_raise_before_capabilities_are_installed() -> None:
         _ = tables.leasing.holds
     with pytest.raises(RuntimeError, match=r"opened.*dcf\.features\.installed_lists"):
         _ = ListExtensions().opened
+    with pytest.raises(RuntimeError, match=r"gates.*dcf\.features\.installed_language"):
+        _ = Language().gates
     with pytest.raises(RuntimeError, match=r"contents.*dcf\.features\.installed_notices"):
         _ = NoticeExtensions().contents
 

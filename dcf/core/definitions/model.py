@@ -12,12 +12,12 @@ from dcf.asl.machine import Machine, Place, State, Task, Workable, every_state
 from dcf.asl.places import resolve
 from dcf.asl.state_paths import join, name_of
 from dcf.asl.syntax.parsing import parse_machine
+from dcf.asl.tasks.gates import Gate
 from dcf.core.definitions.bindings import bound_agents
 from dcf.core.definitions.forms import DEFAULT_NAME, as_workflow, asl_of, is_bare
 from dcf.core.definitions.sources import SOURCE
 from dcf.core.documents.decision import ReadSet
 from dcf.errors import InvalidDefinition, Problem
-from dcf.features.gates.gate import Gate
 from dcf.features.growing.model import Units
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json
