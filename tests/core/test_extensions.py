@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dcf.asl.tasks.extensions import Language
+from dcf.asl.tasks.extensions import LANGUAGE, Language
 from dcf.core.extensions import EXTENSIONS, Capability, CompletionStep, Extensions, steps_of
 from dcf.core.leasing.extensions import LeaseExtensions
 from dcf.features.installed import CAPABILITIES
@@ -26,6 +26,13 @@ def test_tables_raise_before_capabilities_are_installed() -> None:
         _ = Language().gates
     with pytest.raises(RuntimeError, match=r"contents.*dcf\.features\.installed_notices"):
         _ = NoticeExtensions().contents
+
+
+def test_two_capabilities_cannot_offer_the_same_kind_of_resource() -> None:
+    tables = Language()
+    child = LANGUAGE.resources["child"]
+    with pytest.raises(ValueError, match="the same kind of Resource"):
+        tables.install(gates=LANGUAGE.gates, resources=(child, child))
 
 
 def test_two_capabilities_cannot_offer_the_same_ending() -> None:
