@@ -24,10 +24,9 @@ from dcf.core.documents.model import Meta, StateDoc
 from dcf.core.lifecycle.creation import Create
 from dcf.core.lifecycle.retention import is_being_deleted
 from dcf.errors import RunOnHold, StoreUnsuitable, UnknownRun, UnknownState
-from dcf.features.growing.definition import is_grown
-from dcf.features.growing.unit_cache import KeptUnits
 from dcf.runs.evaluations import Evaluation, Evaluations
 from dcf.runs.kept_scopes import KeptScopes
+from dcf.runs.loading import RUNS
 from dcf.store.transaction.runs import Committed, RunStore
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json
@@ -78,7 +77,7 @@ class Transactions:
         self._runs: dict[str, Run] = {}
         self._definitions: dict[tuple[str, str | None], Definition] = {}
         self._scopes = KeptScopes()
-        self._units = KeptUnits(store)
+        self._is_grown, self._grown = RUNS.growing.is_grown, RUNS.growing.definitions(store)
         self._evaluations = Evaluations(store)
 
     def run(self, workflow_id: str) -> Run:
@@ -201,8 +200,8 @@ class Transactions:
             self._runs.pop(workflow_id, None)
             raise UnknownRun(workflow_id)
         document, facts = found
-        if is_grown(document):
-            return self._add(workflow_id, self._units.definition(workflow_id, document, facts), facts)
+        if self._is_grown(document):
+            return self._add(workflow_id, self._grown.definition(workflow_id, document, facts), facts)
         name = document.get("workflow_id") if isinstance(document, dict) else None
         known = self._definitions.get((str(facts.get("definition_sha256")), name))
         is_known = known is not None and known.document == document  # parsing one of 1,000 states takes 50 ms
