@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dcf.application.lazy_parts import part
 from dcf.application.roots import ApplicationRoots
+from dcf.features import installed_language  # noqa: F401 - before the first workflow is read
 from dcf.settings.process import Settings
 from dcf.store.connection.opening import opened
 

@@ -17,10 +17,10 @@ from dcf.core.documents.decision import Decision, More, Snapshot
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.usage import UsageReport
 from dcf.core.leasing.extensions import LEASING, Hold, LeaseExtensions, Look
-from dcf.core.tables import Tables
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
+from dcf.values.tables import Tables
 
 Offer = TypeVar("Offer")
 

@@ -8,6 +8,7 @@ call. A capability that offers something to the engine has a module `capability`
 from typing import Final
 
 from dcf.core.extensions import EXTENSIONS, Capability
+from dcf.features import installed_language  # noqa: F401 - who decides on runs reads workflows
 from dcf.features.gates.capability import GATES
 from dcf.features.growing.capability import GROWING
 from dcf.features.people.capability import PEOPLE

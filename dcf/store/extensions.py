@@ -10,10 +10,10 @@ from typing import Final, TypeAlias
 from dcf.core.documents.decision import Snapshot, WriteSet
 from dcf.core.documents.model import StateDoc
 from dcf.core.listing.checks import ListKind
-from dcf.core.tables import Tables
 from dcf.store.connection.commands import Command
 from dcf.store.keys.table import RunKeys
 from dcf.values.records import record
+from dcf.values.tables import Tables
 
 Opened: TypeAlias = Callable[[str, Mapping[str, StateDoc]], Iterable[Command]]
 """Returns the commands, for before a commit, that list the changed states of a run."""

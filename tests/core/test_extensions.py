@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from dcf.asl.tasks.extensions import LANGUAGE, Language
 from dcf.core.extensions import EXTENSIONS, Capability, CompletionStep, Extensions, steps_of
 from dcf.core.leasing.extensions import LeaseExtensions
 from dcf.features.installed import CAPABILITIES
+from dcf.runs.loading import RunExtensions
 from dcf.runs.notifying.contents import NoticeExtensions
 from dcf.store.extensions import ListExtensions
 from tests.core.build import definition
@@ -21,8 +23,19 @@ def test_tables_raise_before_capabilities_are_installed() -> None:
         _ = tables.leasing.holds
     with pytest.raises(RuntimeError, match=r"opened.*dcf\.features\.installed_lists"):
         _ = ListExtensions().opened
+    with pytest.raises(RuntimeError, match=r"gates.*dcf\.features\.installed_language"):
+        _ = Language().gates
     with pytest.raises(RuntimeError, match=r"contents.*dcf\.features\.installed_notices"):
         _ = NoticeExtensions().contents
+    with pytest.raises(RuntimeError, match=r"growing.*dcf\.features\.installed_runs"):
+        _ = RunExtensions().growing
+
+
+def test_two_capabilities_cannot_offer_the_same_kind_of_resource() -> None:
+    tables = Language()
+    child = LANGUAGE.resources["child"]
+    with pytest.raises(ValueError, match="the same kind of Resource"):
+        tables.install(gates=LANGUAGE.gates, resources=(child, child))
 
 
 def test_two_capabilities_cannot_offer_the_same_ending() -> None:

@@ -119,6 +119,7 @@ def _exported(file: Path) -> "Survey":
 def _file(path: Path) -> "Survey":
     from dcf.asl.syntax.parsing import parse_machine
     from dcf.core.definitions.forms import as_workflow, asl_of, is_bare
+    from dcf.features import installed_language  # noqa: F401 - a workflow is read
     from dcf.runs.views.survey import Survey
 
     text = read_workflow_text(path)[1]

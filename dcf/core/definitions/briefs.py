@@ -11,8 +11,8 @@ from dcf.asl.machine import Task
 from dcf.asl.places import resolve
 from dcf.asl.resources import WORK
 from dcf.asl.state_paths import name_of
+from dcf.asl.tasks.gates import Gate
 from dcf.core.definitions.model import Definition
-from dcf.features.gates.gate import Gate
 from dcf.values.json_paths import MISSING, Missing
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace

@@ -1,4 +1,4 @@
-"""Types of the documents of states that are no types of the language's states."""
+"""Types of the documents of states that are no types of the language's states, and a mark in reads."""
 
 from typing import Final
 
@@ -7,3 +7,6 @@ GATE: Final = "Gate"
 
 GROUP: Final = "Group"
 """A group of units. No agent leases it."""
+
+TAIL: Final = "-"
+"""Stands in the reads of a decision that needs no entry of the journal."""

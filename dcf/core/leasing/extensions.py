@@ -9,8 +9,8 @@ from typing import Final, TypeAlias
 from dcf.core.documents.answers import Owed
 from dcf.core.documents.decision import Decision, Snapshot
 from dcf.core.documents.model import StateDoc
-from dcf.core.tables import Tables
 from dcf.values.refusal import Refusal
+from dcf.values.tables import Tables
 
 Hold: TypeAlias = Callable[[str, StateDoc], Refusal | None]
 """Refuses other writes of a holder, and the release of its lease, while something of the state is being decided."""

@@ -6,9 +6,10 @@ submitted (`submitting`) and when a verdict comes (`verdicts`).
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, cast
 
 from dcf.asl.briefs import Instructions
+from dcf.core.definitions.model import Definition
 from dcf.core.documents.decision import Event, More, Notice, Snapshot, WriteSet
 from dcf.core.documents.kinds import GATE
 from dcf.core.documents.model import Lease, Meta, StateDoc, Status
@@ -32,6 +33,11 @@ _LONGEST_TAIL: Final = 500
 
 BY_DCF: Final = "dcf"
 """Who gives verdicts and opens issues that no agent or person does."""
+
+
+def gates_of(definition: Definition, path: str) -> tuple[Gate, ...]:
+    """Return the gates of a Task. The engine carries them without knowing what they are; `syntax` made all of them."""
+    return cast("tuple[Gate, ...]", definition.gates_of(path))
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.documents.refusals import unless_full
 from dcf.errors import UnknownRun
 from dcf.features.gates import overriding, verdicts
-from dcf.features.gates.consequences import GateCase
+from dcf.features.gates.consequences import GateCase, gates_of
 from dcf.features.gates.listing import GatePage, GatePlace, GateQuery
 from dcf.features.gates.model import NO_GATES
 from dcf.features.gates.overriding import Override
@@ -141,7 +141,7 @@ class Gates:
             state=one.path,
             doc=one.doc,
             meta=Meta(status=RunStatus.RUNNING, definition_sha256=definition.sha256),
-            gates=definition.gates_of(one.path),
+            gates=gates_of(definition, one.path),
             kept=one.kept,
             output=None,
             now=0,

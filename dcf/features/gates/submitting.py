@@ -28,6 +28,7 @@ from dcf.features.gates.consequences import (
     counted_anew,
     decided_event,
     failure_of,
+    gates_of,
     opened,
     sent_back,
 )
@@ -57,7 +58,7 @@ def case_of(snapshot: Snapshot, state: str, definition: Definition, output: Json
         state=state,
         doc=snapshot.states[state],
         meta=snapshot.meta,
-        gates=definition.gates_of(state),
+        gates=gates_of(definition, state),
         kept=(snapshot.gates.get(state) or NO_GATES).of_visit(visit_of(snapshot, state)),
         output=output,
         now=snapshot.now,

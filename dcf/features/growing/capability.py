@@ -7,6 +7,7 @@ from dcf.core.definitions.model import Definition
 from dcf.core.documents.decision import More, Snapshot
 from dcf.core.extensions import Capability, Flow
 from dcf.features.growing import progress
+from dcf.features.growing.model import Units
 from dcf.values.refusal import Refusal
 
 
@@ -17,7 +18,7 @@ def _unless_children(snapshot: Snapshot, state: str) -> Refusal | None:
 def _follow(
     step: Transition, snapshot: Snapshot, definition: Definition, state: str, claimant: Claimant | None
 ) -> More | None:
-    assert definition.units is not None, "the engine asks for runs that grow"
+    assert isinstance(definition.units, Units), "the engine asks for runs that grow"
     return progress.follow(step, snapshot, definition.units, state, claimant)
 
 

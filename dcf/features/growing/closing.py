@@ -21,6 +21,7 @@ from dcf.core.leasing.lease import forgotten_claim
 from dcf.core.lifecycle.growing_timeouts import NOT_PAUSED
 from dcf.errors import InvalidArgument
 from dcf.features.growing.counts import Growth
+from dcf.features.growing.definition import units_of
 from dcf.features.growing.model import Units
 from dcf.features.growing.progress import WELL, close_group, end_if_done, settle
 from dcf.features.growing.refusals import not_growing, still_open, units_open, unknown_unit
@@ -108,7 +109,7 @@ def to_seal(units: Units, wish: Seal) -> tuple[str, ...]:
 @decided_once
 def seal(snapshot: Snapshot, request: RunRequest, wish: Seal, definition: Definition) -> RunDecision:
     """Let nothing be added there any more; end it if all of it has ended well. Sealing again changes nothing."""
-    meta, units, growth, group = snapshot.meta, definition.units, snapshot.growth, wish.group
+    meta, units, growth, group = snapshot.meta, units_of(definition), snapshot.growth, wish.group
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if units is None or growth is None:
         return Decision(answer=not_growing())
@@ -190,7 +191,7 @@ def _close_groups(step: Transition, snapshot: Snapshot, units: Units, group: str
 @decided_once
 def close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Definition) -> RunDecision:
     """End the run. The same request again gets its answer."""
-    meta, units, growth = snapshot.meta, definition.units, snapshot.growth
+    meta, units, growth = snapshot.meta, units_of(definition), snapshot.growth
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if units is None or growth is None:
         return Decision(answer=not_growing())

@@ -190,6 +190,13 @@ def grown_definition(name: str, units: Units = NO_UNITS) -> Definition:
     )
 
 
+def units_of(definition: Definition) -> Units | None:
+    """Return the units of a run that grows; None for the definition of a workflow."""
+    units = definition.units
+    assert units is None or isinstance(units, Units), "`grown_definition` made it"
+    return units
+
+
 def problems_of(told: Mapping[str, Json], pointer: str, owner: str) -> list[Problem]:
     """Return what is wrong with what a unit tells its worker; `pointer` is where it stands."""
     findings = Findings()

@@ -20,6 +20,7 @@ from dcf.core.documents.refusals import run_over
 from dcf.core.leasing.lease import forgotten_claim
 from dcf.features.gates.model import NO_GATES
 from dcf.features.growing.counts import Growth
+from dcf.features.growing.definition import units_of
 from dcf.features.growing.model import Units
 from dcf.features.growing.progress import WELL, open_unit, settled
 from dcf.features.growing.refusals import cannot, not_growing, unknown_unit
@@ -62,7 +63,7 @@ def to_rewind(units: Units, name: str) -> tuple[str, ...]:
 @decided_once
 def retry_unit(snapshot: Snapshot, request: RunRequest, name: str, definition: Definition) -> RunDecision:
     """Let a unit that failed be taken again."""
-    meta, units = snapshot.meta, definition.units
+    meta, units = snapshot.meta, units_of(definition)
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if units is None:
         return Decision(answer=not_growing())
@@ -93,7 +94,7 @@ def retry_unit(snapshot: Snapshot, request: RunRequest, name: str, definition: D
 @decided_once
 def rewind_unit(snapshot: Snapshot, request: RunRequest, name: str, definition: Definition) -> RunDecision:
     """Reopen a unit that was begun, and everything that followed it."""
-    meta, units, growth = snapshot.meta, definition.units, snapshot.growth
+    meta, units, growth = snapshot.meta, units_of(definition), snapshot.growth
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if units is None or growth is None:
         return Decision(answer=not_growing())

@@ -6,6 +6,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from dcf.core.definitions.model import Definition, read_given, reference_of
+from dcf.core.definitions.open_tasks import open_tasks_warning, pass_agents
 from dcf.core.lifecycle.starting import check_tags
 from dcf.errors import Forbidden, InvalidArgument, UnknownSchedule
 from dcf.features.schedules.model import (
@@ -30,7 +31,6 @@ from dcf.features.schedules.records import (
 from dcf.features.schedules.timing import LEAST_EVERY_S, MOST_EVERY_S
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, parse, parse_workflow
-from dcf.values.open_tasks import open_tasks_warning, pass_agents
 from dcf.values.refusal import Refusal
 from dcf.verbs.answers.beginnings import AGENTS_MAP
 from dcf.verbs.answers.paging import Room

@@ -6,11 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
+from dcf.core.documents.kinds import TAIL
 from dcf.core.documents.operations import RunAnswer, RunRequest
 from dcf.core.documents.usage import Budget, read_budget_change
 from dcf.core.listing.runs import LONGEST_PAGE, RunQuery
 from dcf.errors import InvalidArgument
-from dcf.features.journal.model import TAIL
 from dcf.features.usage import budgets
 from dcf.features.usage.charging import AUTHOR, block_by_project, blocked_by_project
 from dcf.features.usage.storage import Kind, UsageBooks

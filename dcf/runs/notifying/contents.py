@@ -9,10 +9,10 @@ from typing import Final
 
 from dcf.core.documents.decision import Snapshot
 from dcf.core.documents.model import StateDoc
-from dcf.core.tables import Tables
 from dcf.store.events.outbox import OutboxEntry
 from dcf.values.json_text import Json
 from dcf.values.records import record
+from dcf.values.tables import Tables
 
 
 def _without_fields(_: StateDoc | None) -> Mapping[str, Json]:

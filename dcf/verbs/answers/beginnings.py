@@ -7,11 +7,11 @@ from dcf.asl.machine import Task, every_state
 from dcf.asl.resources import is_never_called
 from dcf.core.definitions.forms import defaults_of
 from dcf.core.definitions.model import Definition
+from dcf.core.definitions.open_tasks import agents_map_for, open_tasks_warning, uncalled_warning
 from dcf.core.documents.codec import read_meta
 from dcf.core.documents.model import RunStatus
 from dcf.values.json_text import Json, dump
 from dcf.values.names import escaped
-from dcf.values.open_tasks import agents_map_for, open_tasks_warning, uncalled_warning
 from dcf.verbs.answers import planner_steps
 from dcf.workforce.steps import Step
 

@@ -6,8 +6,8 @@ Values in angle brackets are to be filled in by the caller.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from dcf.core.definitions.open_tasks import AGENT, agents_map_for
 from dcf.values.json_text import Json
-from dcf.values.open_tasks import AGENT, agents_map_for
 from dcf.workforce.steps import Step
 
 _SAME: Final = "<the same workflow>"

@@ -10,9 +10,9 @@ from typing import Final
 
 from dcf.core.definitions.forms import asl_of, is_linear
 from dcf.core.definitions.model import check_names
+from dcf.core.definitions.open_tasks import open_tasks_warning
 from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.values.json_text import SEND_COMPILED, Json, is_python, parse_workflow
-from dcf.values.open_tasks import open_tasks_warning
 from dcf.workflows.validation.graph import check_graph
 from dcf.workflows.validation.imports import Imported, load_imports
 from dcf.workflows.validation.references import References, check_references, is_worked, tasks_of

@@ -12,12 +12,12 @@ from typing import Final
 from dcf.asl.resources import is_never_called
 from dcf.core.definitions.bindings import bound_agents, reference_ids
 from dcf.core.definitions.forms import DEFAULT_NAME, as_workflow, asl_of, defaults_of, is_bare, is_linear
+from dcf.core.definitions.open_tasks import open_tasks_warning, pass_agents, uncalled_warning
 from dcf.core.definitions.sources import SOURCE
 from dcf.errors import InvalidDefinition
 from dcf.values.identifiers import check_agents, is_id
 from dcf.values.json_text import Json
 from dcf.values.names import escaped
-from dcf.values.open_tasks import open_tasks_warning, pass_agents, uncalled_warning
 from dcf.workflows.validation.document import has_binding, is_named_machine, judge, read_text
 from dcf.workflows.validation.references import is_worked, tasks_of
 from dcf.workflows.validation.schema import schema_text

@@ -6,6 +6,7 @@ from typing import Final
 from dcf.asl.machine import warnings_of
 from dcf.asl.syntax.parsing import parse_machine
 from dcf.errors import Problem
+from dcf.features import installed_language  # noqa: F401 - a workflow is read
 from dcf.values.json_text import Json
 from dcf.workflows.validation.foreign import foreign_warnings
 from dcf.workflows.validation.pointers import state_in, value_at
