@@ -6,6 +6,7 @@ from typing import Final
 from dcf.core.documents.model import Lease, StateDoc
 from dcf.core.leasing.first_terms import is_short
 from dcf.core.leasing.stuck import MANY_RETRIES, MANY_TRIES, is_stuck_state, progress_of
+from dcf.features.accounts.explaining import about_limit, limit_of
 from dcf.features.diagnosis import remedies
 from dcf.features.diagnosis.facts import NAMED, Facts, lasting, listed, moment, ready_since, sighting, text
 from dcf.features.diagnosis.model import Cause, Remedy, RunFinding
@@ -31,6 +32,9 @@ def about_state(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:  #
     question = first_open(doc, now)
     if question is not None:
         return about_question(path, doc, question, facts)
+    limit = limit_of(doc, now)
+    if limit is not None:
+        return about_limit(path, doc, limit, facts)
     if doc.lease.is_live(now):
         return _held(path, doc, facts)
     if _keeps_failing(doc, facts):
