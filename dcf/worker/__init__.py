@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dcf.worker.calls import Work
     from dcf.worker.context import TaskCancelled, TaskContext
-    from dcf.worker.failure import TaskFailed
+    from dcf.worker.failure import AccountLimited, TaskFailed
     from dcf.worker.functions import TaskFunction
     from dcf.worker.lease_calls import ToolCaller
     from dcf.worker.registry import FUNCTIONS, task
     from dcf.worker.worker import Granted, Worker
 
 __all__ = [
+    "AccountLimited",
     "FUNCTIONS",
     "Granted",
     "TaskCancelled",
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 _PLACES = {
+    "AccountLimited": "failure",
     "FUNCTIONS": "registry",
     "Granted": "worker",
     "TaskCancelled": "context",
