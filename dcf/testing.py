@@ -31,11 +31,11 @@ from dcf.values.json_text import Json, load
 from dcf.values.records import record
 from dcf.worker.calls import TaskCall, Work
 from dcf.worker.context import TaskContext, idempotency_key_of
+from dcf.worker.failure import ACCOUNT_LIMIT
 from dcf.worker.flow_functions import functions_of
 from dcf.worker.functions import TaskFunction, TaskPlan, plan_of
-from dcf.worker.registry import FUNCTIONS
-from dcf.worker.failure import ACCOUNT_LIMIT
 from dcf.worker.parking import is_parked
+from dcf.worker.registry import FUNCTIONS
 from dcf.worker.results import Result, mismatched
 from dcf.workflows.simulation.due import SimulatedSignal
 from dcf.workflows.simulation.given import Answer, AskedTask, refuse_misfit

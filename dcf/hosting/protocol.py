@@ -1,7 +1,8 @@
 """The messages between a host and an agent: `async def handle(work, tools)` returns the output of a state.
 
-It raises TaskFailed(error, cause) to fail the state, and AgentLimited(until) where its provider rejects calls. Imports only the standard library, so that it can be imported in
-the environment of any SDK.
+It raises TaskFailed(error, cause) to fail the state, and AgentLimited(until) where its provider rejects calls.
+
+Imports only the standard library, so that it can be imported in the environment of any SDK.
 """
 
 import json

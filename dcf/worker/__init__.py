@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from dcf.worker.worker import Granted, Worker
 
 __all__ = [
-    "AccountLimited",
     "FUNCTIONS",
+    "AccountLimited",
     "Granted",
     "TaskCancelled",
     "TaskContext",

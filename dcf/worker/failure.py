@@ -1,4 +1,4 @@
-"""How a task function or an agent says that it failed, or met a limit. Imports nothing but the errors: any process can."""
+"""How a task function or an agent says that it failed, or met a limit. Imports only the errors: any process can."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -65,5 +65,7 @@ class AccountLimited(DcfError):
 
 def _seconds_of(until: "datetime") -> float:
     if until.tzinfo is None:
-        raise InvalidArgument("until has no time zone.", "Use datetime.now(UTC) + timedelta(seconds=37), or after_s=37.")
+        raise InvalidArgument(
+            "until has no time zone.", "Use datetime.now(UTC) + timedelta(seconds=37), or after_s=37."
+        )
     return until.timestamp()

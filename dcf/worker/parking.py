@@ -7,7 +7,7 @@ the state, so that Retry and Catch decide.
 import math
 import time
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Final
 
 from dcf.values.json_text import Json
@@ -62,5 +62,5 @@ def _time_of(limit: AccountLimited, times: int) -> str:
     if limit.after_s is not None:
         return f"{max(_SHORTEST_S, math.ceil(limit.after_s))}s"
     if limit.until is not None:
-        return datetime.fromtimestamp(limit.until, timezone.utc).isoformat()
+        return datetime.fromtimestamp(limit.until, UTC).isoformat()
     return f"{_FIRST_GUESS_S << min(times, _MOST_DOUBLINGS)}s"

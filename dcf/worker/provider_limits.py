@@ -5,7 +5,7 @@ It looks at attributes, not at classes, so no SDK is imported. A time that is no
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -17,15 +17,16 @@ _SPAN: Final = re.compile(
     r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?", re.ASCII
 )
 _AGAIN: Final = re.compile(
-    r"(?:try again in|retry in) ((?:\d{1,9}(?:\.\d{1,12})?(?:ms|h|m|s))+)(?![a-z0-9]|\s*\d|\.\d)", re.I | re.ASCII
+    r"(?:try again in|retry in) ((?:\d{1,9}(?:\.\d{1,12})?(?:ms|h|m|s))+)(?![a-z0-9]|\s*\d|\.\d)",
+    re.IGNORECASE | re.ASCII,
 )
-_PIPE: Final = re.compile(r"usage limit reached\|(\d{10})(?!\d)", re.I | re.ASCII)
+_PIPE: Final = re.compile(r"usage limit reached\|(\d{10})(?!\d)", re.IGNORECASE | re.ASCII)
 _CLOCK: Final = re.compile(
     r"resets(?: at)? (?:([a-z]{3}) (\d{1,2}),? (?:at )?)?(\d{1,2})(?::(\d\d))? ?([ap])\.?m\.? \(([\w/+-]{1,40})\)",
-    re.I | re.ASCII,
+    re.IGNORECASE | re.ASCII,
 )
 _NUMBER: Final = re.compile(r"\d{1,16}(?:\.\d{1,9})?", re.ASCII)
-_HIT: Final = re.compile(r"you've hit your .{0,20}limit|usage limit reached|usage limit has been reached", re.I)
+_HIT: Final = re.compile(r"you've hit your .{0,20}limit|usage limit (?:has been )?reached", re.IGNORECASE)
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _SPENT: Final = frozenset(
     {"insufficient_quota", "billing_error", "credit_balance_too_low", "billing_hard_limit_reached"}
@@ -224,7 +225,9 @@ def _detail(body: Mapping[str, Any], now: float) -> _Reset | None:
         if isinstance(detail, dict) and str(detail.get("@type", "")).endswith("RetryInfo"):
             return _moment(str(detail.get("retryDelay", "")), now)
     window = body.get("rate_limit_info")
-    number = _number(window.get("resetsAt")) if isinstance(window, dict) and window.get("status") == "rejected" else None
+    number = (
+        _number(window.get("resetsAt")) if isinstance(window, dict) and window.get("status") == "rejected" else None
+    )
     return None if number is None else _plausible(_Reset(at=number), now)
 
 
@@ -246,7 +249,7 @@ def _time_of_day(words: re.Match[str], now: float) -> _Reset | None:
     if not 1 <= int(hour) <= 12:  # noqa: PLR2004 - a clock with am and pm
         return None
     try:
-        here = datetime.fromtimestamp(now, timezone.utc if zone == "UTC" else ZoneInfo(zone))
+        here = datetime.fromtimestamp(now, UTC if zone == "UTC" else ZoneInfo(zone))
         hours = int(hour) % 12 + (12 if half.lower() == "p" else 0)
         at = here.replace(hour=hours, minute=int(minute or 0), second=0, microsecond=0)
         if month is None:

@@ -18,7 +18,7 @@ TOLD: Final = "limit"
 
 @record(frozen=True, slots=True, kw_only=True)
 class Parked:
-    """The last parking of a visit. `count` and `seconds` are sums over the visit; `by` is the agent that reported it."""
+    """Last parking of a visit. `count` and `seconds` are sums over the visit; `by` is the agent that met the limit."""
 
     until: int
     since: int

@@ -1,6 +1,6 @@
 """Releases a state without counting the attempt: its provider's limit ends later, or its worker shuts down. Pure.
 
-A parked state becomes ready at the end of the limit: no agent can lease it before, and the timer loop announces it then.
+A parked state becomes ready at the end of the limit. No agent can lease it before; the timer loop announces it.
 """
 
 from dcf.core.documents.answers import StateRefusal

@@ -19,7 +19,9 @@ _KINDS: Final = {
 def limit_of(doc: StateDoc, now: int) -> Parked | None:
     """Return the limit that an open state waits for; None if it waits for something else."""
     met = doc.parked
-    return None if met is None or doc.lease.token is not None or met.until != doc.not_before or met.until <= now else met
+    return (
+        None if met is None or doc.lease.token is not None or met.until != doc.not_before or met.until <= now else met
+    )
 
 
 def about_limit(path: str, doc: StateDoc, met: Parked, facts: Facts) -> RunFinding:

@@ -32,9 +32,6 @@ def about_state(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:  #
     question = first_open(doc, now)
     if question is not None:
         return about_question(path, doc, question, facts)
-    limit = limit_of(doc, now)
-    if limit is not None:
-        return about_limit(path, doc, limit, facts)
     if doc.lease.is_live(now):
         return _held(path, doc, facts)
     if _keeps_failing(doc, facts):
@@ -106,7 +103,11 @@ def _signs(lease: Lease) -> dict[str, Json]:
 def _keeps_failing(doc: StateDoc, facts: Facts) -> bool:
     """Return True if agents try the state again and again; not if it is only that nobody takes it any more."""
     again = doc.retries >= MANY_RETRIES or (doc.lease.token is not None and doc.tries >= MANY_TRIES)
-    return again and (not doc.is_claimable(facts.now) or facts.now - ready_since(doc) <= NOT_TAKEN_FOR)
+    return (
+        again
+        and limit_of(doc, facts.now) is None
+        and (not doc.is_claimable(facts.now) or facts.now - ready_since(doc) <= NOT_TAKEN_FOR)
+    )
 
 
 def _failing(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
@@ -135,6 +136,9 @@ def _failing(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
 
 def _due_later(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
     assert doc.not_before is not None, "asked before"
+    limit = limit_of(doc, facts.now)
+    if limit is not None:
+        return about_limit(path, doc, limit, facts)
     is_retry = doc.retries > 0 or doc.last_error is not None
     error = f" after {doc.last_error}" if doc.last_error else ""
     what = f"is tried again{error}" if is_retry else "goes on"

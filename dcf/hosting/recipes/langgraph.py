@@ -43,7 +43,7 @@ def _model(name: str, base_url: str) -> Any:
         from langchain_anthropic import ChatAnthropic
 
         chat = ChatAnthropic(model_name=model, base_url=base_url or None)
-        bound_waits(chat._async_client)
+        bound_waits(chat._async_client)  # noqa: SLF001 - it has no public name
         return chat
     from langchain_openai import ChatOpenAI
 

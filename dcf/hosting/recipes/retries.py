@@ -1,6 +1,6 @@
 """Bounds the waits inside the HTTP clients of SDKs: a lease must not be kept while a client sleeps for an hour.
 
-The clients of anthropic and openai obey `Retry-After`, however long it is. They do not retry where the response says so.
+The clients of anthropic and openai obey `Retry-After`, however long it is. A response can tell them not to retry.
 """
 
 import time

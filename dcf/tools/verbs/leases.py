@@ -264,7 +264,7 @@ def release_state_lease(
         ),
     ] = None,
     limit_kind: Annotated[
-        Literal["limit", "guess", "busy", "spent"], Argument(means="What limited_until is.", listed=False)
+        Literal["limit", "guess", "busy", "spent"], Argument(means="The kind of the limit.", listed=False)
     ] = "limit",
     attempt_counts: Annotated[bool, Argument(means="False: the worker shuts down.", listed=False)] = True,
 ) -> Answered[ReleasedState] | RefusedWith:

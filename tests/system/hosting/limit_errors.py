@@ -5,6 +5,8 @@
 Classes of an SDK that is not installed are left out.
 """
 
+# ruff: noqa: PLC0415, T201 - a script that imports what is there
+
 import importlib.util
 import json
 import sys
@@ -37,7 +39,11 @@ def of_anthropic() -> Iterator[tuple[str, Exception, Any]]:
 
     limited = anthropic.RateLimitError
     yield "Retry-After", status_error(limited, 429, BODY, retry_after="37"), ["limit", 37]
-    yield "bucket", status_error(limited, 429, BODY, **{k.replace("-", "_"): v for k, v in BUCKET.items()}), ["limit", 42]
+    yield (
+        "bucket",
+        status_error(limited, 429, BODY, **{k.replace("-", "_"): v for k, v in BUCKET.items()}),
+        ["limit", 42],
+    )
     yield "no time", status_error(limited, 429, BODY), ["limit", None]
     overloaded = {"error": {"type": "overloaded_error"}}
     yield "overloaded", status_error(anthropic.APIStatusError, 529, overloaded), ["busy", None]

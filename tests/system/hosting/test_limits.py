@@ -52,7 +52,7 @@ async def handle(work, tools):
 
 @dataclass(kw_only=True)
 class Provider:
-    """Rejects the first call of a run, and every one in the seconds after it; remembers what it answered to each run."""
+    """Rejects the first call of a run, and every call in the seconds after it; remembers its answers."""
 
     url: str = ""
     opens_at: dict[str, float] = field(default_factory=dict)
