@@ -35,8 +35,8 @@ class TurnLimits:
     """How often a turn is tried, after which first pause again, how often a model may correct its answer.
 
     `fails_at_limit`: a usage limit fails the state. `waits_if_busy`: after the last try the state waits for a provider
-    that is overloaded. `turn_s` is how long a turn may take; then it is cancelled and counts as broken. `grace_s` is how
-    long it may take to end when it is cancelled; then it is left behind.
+    that is overloaded. `turn_s` is how long a turn may take; then it is cancelled and counts as broken. `grace_s` is
+    how long it may take to end when it is cancelled; then it is left behind.
     """
 
     tries: int = 6
