@@ -6,6 +6,7 @@ A parked state becomes ready at the end of the limit. No agent can lease it befo
 from dcf.core.documents.answers import StateRefusal
 from dcf.core.documents.model import StateDoc
 from dcf.core.documents.parking import LONGEST_S, TOLD, parked_after
+from dcf.core.documents.refusals import parked_too_long
 from dcf.values.instants import SECOND
 from dcf.values.records import record, replace
 
@@ -43,10 +44,4 @@ def unless_short(state: str, doc: StateDoc, freed: StateDoc) -> StateRefusal | N
     """Refuse to park a state for longer, in all of its visit, than limits last."""
     if freed.parked is None or freed.parked.seconds <= LONGEST_S:
         return None
-    days = LONGEST_S // 86_400
-    return StateRefusal(
-        code="parked_too_long",
-        message=f"State '{state}' would wait longer than {days} days for usage limits.",
-        hint="Write the state as failed with `error_name` DCF.AccountLimit.",
-        doc=doc,
-    )
+    return parked_too_long(state, doc, LONGEST_S // 86_400)
