@@ -31,8 +31,10 @@ from dcf.values.json_text import Json, load
 from dcf.values.records import record
 from dcf.worker.calls import TaskCall, Work
 from dcf.worker.context import TaskContext, idempotency_key_of
+from dcf.worker.failure import ACCOUNT_LIMIT
 from dcf.worker.flow_functions import functions_of
 from dcf.worker.functions import TaskFunction, TaskPlan, plan_of
+from dcf.worker.parking import is_parked
 from dcf.worker.registry import FUNCTIONS
 from dcf.worker.results import Result, mismatched
 from dcf.workflows.simulation.due import SimulatedSignal
@@ -333,6 +335,8 @@ def _told(task: AskedTask) -> dict[str, Json]:
 def _answer_of(result: Result) -> Answer:
     if result["new_status"] == "succeeded":
         return {"output": load(result["output_json"])}
+    if is_parked(result):  # nothing waits in a test, so the limit is told as the failure that ends a long parking
+        return {"error": ACCOUNT_LIMIT, "cause": result["reason"]}
     return {"error": result["error_name"], "cause": result["error_message"]}
 
 

@@ -18,6 +18,7 @@ from dcf.features.usage.capability import USAGE
 CAPABILITIES: Final = (
     QUESTIONS,
     GROWING,
+    Capability(name="accounts"),
     Capability(name="traces"),
     Capability(name="export"),
     Capability(name="external"),

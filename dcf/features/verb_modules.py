@@ -37,6 +37,7 @@ from dcf.features.work import verbs as work
 VERB_MODULES: Final[Mapping[str, tuple[ModuleType, ...]]] = {
     "questions": (questions, questions_correction_verbs),
     "growing": (growing,),
+    "accounts": (),
     "traces": (),
     "export": (),
     "external": (external, external_callback_verbs),

@@ -33,7 +33,7 @@ RECIPES: Final[Mapping[str, str]] = {
 _KNOWN: Final = frozenset(
     {
         *("recipe", "handler", "process", "python", "model", "base_url", "instructions", "max_turns", "concurrency"),
-        *("tasks", "servers", "environment", "options", "tries", "turn_timeout_s", "dcf_tools"),
+        *("tasks", "servers", "environment", "options", "tries", "turn_timeout_s", "dcf_tools", "on_limit"),
     }
 )
 _SERVER_KNOWN: Final = frozenset({"url", "transport", "headers", "command", "environment", "tools"})
@@ -62,6 +62,7 @@ class HostedAgent:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     concurrency: int = 1
     tries: int = 6
+    fails_at_limit: bool = False
     turn_timeout_s: int = 3600
     tasks: tuple[str, ...] = ()
     servers: tuple[ToolServer, ...] = ()
@@ -130,6 +131,7 @@ class _Table:
             environment=self._child_environment(),
             concurrency=self._number("concurrency", 1, most=100),
             tries=self._number("tries", 6, most=100),
+            fails_at_limit=self._fails_at_limit(),
             turn_timeout_s=self._number("turn_timeout_s", 3600, most=1_000_000),
             tasks=self._texts(self._table, "tasks"),
             dcf_tools=self._dcf_tools(),
@@ -137,6 +139,12 @@ class _Table:
                 self._server(name, one) for name, one in self._object(self._table.get("servers", {}), "servers").items()
             ),
         )
+
+    def _fails_at_limit(self) -> bool:
+        chosen = self._text("on_limit") or "wait"
+        if chosen not in {"wait", "fail"}:
+            raise self._wrong("on_limit", '"wait" or "fail"')
+        return chosen == "fail"
 
     def _dcf_tools(self) -> tuple[str, ...]:
         found = self._texts(self._table, "dcf_tools")

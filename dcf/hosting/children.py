@@ -18,7 +18,7 @@ from typing import Any, Final
 from dcf.data import PACKAGE
 from dcf.errors import DcfError, InvalidArgument
 from dcf.hosting.child import LONGEST_LINE, UNWIND_S, work_to
-from dcf.hosting.protocol import AgentTools, AgentWork, Json, ModelAnswer, TaskFailed, ToolResult, as_json
+from dcf.hosting.protocol import AgentLimited, AgentTools, AgentWork, Json, ModelAnswer, TaskFailed, ToolResult, as_json
 from dcf.values.records import record
 
 log = logging.getLogger(__name__)
@@ -248,6 +248,8 @@ def _result(said: Mapping[str, Json]) -> Json | ModelAnswer:
         return ModelAnswer(said["text"], said["session"])
     if "failed" in said:
         raise TaskFailed(said["failed"], said["cause"])
+    if "limited" in said:
+        raise AgentLimited(**said["limited"])
     if "output" not in said:
         raise HandlerRaised(said.get("raised", "CancelledError"), said.get("cause", "the handler cancelled itself"))
     return said["output"]

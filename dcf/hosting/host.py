@@ -30,6 +30,9 @@ from dcf.worker.observer import Witness
 
 log = logging.getLogger(__name__)
 
+_LONGEST_BUSY_S = 3600
+"""After so many parked seconds, an overloaded provider fails the state."""
+
 
 @record(frozen=True, slots=True, kw_only=True)
 class HostOptions:
@@ -113,7 +116,14 @@ class AgentHost:
         except DcfError as error:
             raise TaskFailed("DCF.SkillUnusable", error.message) from None
         work = _work_of(agent, given, context, skills)
-        limits = TurnLimits(tries=agent.tries, turn_s=agent.turn_timeout_s, pause_s=self._options.pause_s)
+        waited_s = (context.brief.get("parked") or {}).get("seconds", 0)
+        limits = TurnLimits(
+            tries=agent.tries,
+            turn_s=agent.turn_timeout_s,
+            pause_s=self._options.pause_s,
+            fails_at_limit=agent.fails_at_limit,
+            waits_if_busy=waited_s < _LONGEST_BUSY_S,
+        )
         return await carried_out(work, _opening(agent, skills, context), self._handlers[agent.profile.name], limits)
 
 

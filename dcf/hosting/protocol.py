@@ -1,7 +1,8 @@
 """The messages between a host and an agent: `async def handle(work, tools)` returns the output of a state.
 
-It raises TaskFailed(error, cause) to fail the state. Imports only the standard library, so that it can be imported in
-the environment of any SDK.
+It raises TaskFailed(error, cause) to fail the state, and AgentLimited(until) where its provider rejects calls.
+
+Imports only the standard library, so that it can be imported in the environment of any SDK.
 """
 
 import json
@@ -10,9 +11,10 @@ from dataclasses import field
 from typing import Any, Protocol, TypeAlias
 
 from dcf.values.records import record
-from dcf.worker.failure import TaskFailed
+from dcf.worker.failure import AccountLimited, TaskFailed
 
 __all__ = [
+    "AgentLimited",
     "AgentProfile",
     "AgentTool",
     "AgentTools",
@@ -24,6 +26,9 @@ __all__ = [
     "ToolResult",
     "as_json",
 ]
+
+AgentLimited = AccountLimited
+"""What a handler raises where the usage limit of its provider is reached; errors of SDKs are read by themselves."""
 
 Json: TypeAlias = Any
 """Any JSON value."""

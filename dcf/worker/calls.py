@@ -21,6 +21,7 @@ from dcf.values.records import record
 from dcf.worker.context import TaskContext, idempotency_key_of
 from dcf.worker.functions import TaskPlan
 from dcf.worker.invocations import answer_of_lambda, payload_of
+from dcf.worker.parking import limit_of, parked
 from dcf.worker.results import USAGE, Result, failed, sendable, succeeded
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ Ended: TypeAlias = Callable[[Result | None, BaseException | None], None]
 _CANCELLED: Final = "CancelledError"
 """That of asyncio, which is no Exception; importing it takes long."""
 
-BRIEF: Final = ("skills", "last_error", "questions", "gates", "failed_criteria", "resource")
+BRIEF: Final = ("skills", "last_error", "parked", "questions", "gates", "failed_criteria", "resource")
 """What of a piece of work a function is told in `TaskContext.brief`."""
 
 _ADDING: Final = threading.Lock()
@@ -211,7 +212,8 @@ class TaskCall:
             return None
         if not isinstance(error, Exception):  # CancelledError, which the function caused itself
             error = RuntimeError(f"{type(error).__name__}: the function cancelled itself.")
-        return failed(error, self.work.name)
+        limit = limit_of(error)
+        return failed(error, self.work.name) if limit is None else parked(limit, self.work.brief)
 
     def _new_context(self) -> TaskContext:
         work = self.work

@@ -10,13 +10,20 @@ from typing import Final, Protocol, TypeAlias
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.worker.calls import Work
-from dcf.worker.results import Result
+from dcf.worker.parking import is_parked, release_arguments
+from dcf.worker.results import USAGE, Result
 
 _MOST_NAMED: Final = 200
 """As many states as await_workflow_event takes names of."""
 
 _STILL_TO_DO: Final = (None, "pending", "running")
 """Statuses of a state whose lease was given back, unless its run was cancelled or its time ended meanwhile."""
+
+
+_USAGE_OF_ATTEMPT: Final = "usage-of-attempt"
+"""Request id of the usage of an attempt that met a limit; together with the lease token it names one request."""
+
+_NOTHING_WRITTEN: Final[dict[str, Json]] = {"code": "ok", "completed": [], "work": []}
 
 
 class ToolCaller(Protocol):
@@ -152,21 +159,35 @@ class LeaseCalls:
 
     def ask_question(self, work: Work, question: str, choices: Sequence[str]) -> dict[str, Json]:
         """Ask the planner, and give the state back; return the answer."""
-        held: dict[str, Json] = {"workflow_id": work.workflow_id, "state": work.state, "lease_token": work.token}
         given = {"choices_json": list(choices)} if choices else {}
-        return self._tools.call("ask_question", **held, question=question, **given)
+        return self._tools.call("ask_question", **_held(work), question=question, **given)
 
     def release(self, work: Work, reason: str | None = None) -> str | None:
-        """Give the lease back, with a reason for the history; return why nobody else will do the work, or None."""
-        more: dict[str, Json] = {} if reason is None else {"reason": reason}
-        answer = self._tools.call(
-            "release_state_lease", workflow_id=work.workflow_id, state=work.state, lease_token=work.token, **more
-        )
+        """Give the lease back, with a reason for the history; return why nobody else will do the work, or None.
+
+        Without a reason this worker shuts down, and the attempt is not counted.
+        """
+        more: dict[str, Json] = {"attempt_counts": False} if reason is None else {"reason": reason}
+        answer = self._tools.call("release_state_lease", **_held(work), **more)
         status = (answer.get("updated_state") or {}).get("status")
         return _refused(answer) if status in _STILL_TO_DO else f"the state is {status}"
 
+    def park(self, work: Work, result: Result) -> dict[str, Json]:
+        """Report what the attempt used, and release the state until the limit ends; return the answer.
+
+        A repetition counts the usage once.
+        """
+        if USAGE in result:
+            used = {USAGE: result[USAGE], "request_id": _USAGE_OF_ATTEMPT}
+            answer = self._tools.call("update_workflow_control_plane", **_held(work), **used)
+            if answer.get("code") != "ok":
+                return answer
+        return self._tools.call("release_state_lease", **_held(work), **release_arguments(result))
+
     def write(self, work: Work, result: Result, *, claim_next: bool) -> dict[str, Json]:
-        """Write what came of a state, and lease the next one with it."""
+        """Write what came of a state, and lease the next one with it, unless the state is parked."""
+        if is_parked(result):
+            return self.park(work, result)
         return self._tools.call(
             "update_workflow_control_plane",
             workflow_id=work.workflow_id,
@@ -181,6 +202,15 @@ class LeaseCalls:
 
     def write_all(self, workflow_id: str, results: Results, claim_next: int) -> dict[str, Json]:
         """Write what came of several states of a run, and lease so many next ones with it."""
+        parking = {work.token: self.park(work, result) for work, result in results if is_parked(result)}
+        ended = [(work, result) for work, result in results if work.token not in parking]
+        answer = self._complete(workflow_id, ended, claim_next) if ended else _NOTHING_WRITTEN
+        if not parking or answer.get("code") != "ok":
+            return answer
+        completed = iter(answer["completed"])
+        return {**answer, "completed": [parking.get(work.token) or next(completed) for work, _ in results]}
+
+    def _complete(self, workflow_id: str, results: Results, claim_next: int) -> dict[str, Json]:
         sent: list[Json] = [
             {"state": work.state, "lease_token": work.token}
             | {name: value for name, value in result.items() if name != "new_status"}
@@ -194,6 +224,10 @@ class LeaseCalls:
             owner_agent_id=self.agent_id,
             lease_ttl_s=self._ttl_s,
         )
+
+
+def _held(work: Work) -> dict[str, Json]:
+    return {"workflow_id": work.workflow_id, "state": work.state, "lease_token": work.token}
 
 
 def _new_token() -> str:

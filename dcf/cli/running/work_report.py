@@ -10,6 +10,7 @@ from typing import Final, TextIO
 from dcf.cli.text import clean, json_text
 from dcf.values.json_text import Json
 from dcf.worker.calls import Work
+from dcf.worker.parking import is_parked
 from dcf.worker.results import Result
 
 _EVERY_S: Final = 2.0
@@ -37,6 +38,9 @@ class WorkReport:
         """Tell that a result was accepted."""
         if result["new_status"] == "succeeded":
             self._note("done", work)
+            return
+        if is_parked(result):
+            self.lost(work, f"{result['reason']}; until {result['limited_until']}")
             return
         error, cause = result["error_name"], result["error_message"]
         self._failure = f"; last failure: {clean(f'{work.name}: {error}: {cause}', 300)}"

@@ -14,6 +14,7 @@ from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry, Tolerance
 from dcf.core.documents.kinds import GATE
 from dcf.core.documents.parents import Parent
+from dcf.core.documents.parking import Parked
 from dcf.core.documents.usage import Budget
 from dcf.core.leasing.blockers import Blocker
 from dcf.features.gates.model import Submission
@@ -167,7 +168,7 @@ class StateDoc:
     names, where there is one. `asked` says whom a human task waits for. `logged` is the number of the last line that
     the holder of the lease wrote into the history. `questions` says what its holders asked in this visit, and
     `corrections` how often the result was corrected that its input comes from. `gated` says what was submitted to its
-    gates: what waits for a verdict, or was sent back.
+    gates: what waits for a verdict, or was sent back. `parked` is the last usage limit that a holder met in this visit.
     """
 
     status: Status = Status.PENDING
@@ -197,6 +198,7 @@ class StateDoc:
     asked: Asking | None = None
     questions: Questioned | None = None
     gated: Submission | None = None
+    parked: Parked | None = None
     extra: Mapping[str, Json] = field(default_factory=dict)
 
     @property

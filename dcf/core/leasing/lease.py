@@ -16,6 +16,7 @@ from dcf.core.leasing.extensions import LEASING
 from dcf.core.leasing.first_terms import DEFAULT_TTL_S, asked_again, signed
 from dcf.core.leasing.halt_refusals import no_leases
 from dcf.core.leasing.healing import healed
+from dcf.core.leasing.parking import Excuse, excused, unless_short
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
 from dcf.values.records import record, replace
@@ -70,7 +71,8 @@ class Renew:
 class Release:
     """Request of the holder to give the lease back unfinished. `force` lets an operator end another's lease.
 
-    `reason` stands in the history. `epoch`: only if the lease still has this one, as the caller saw it.
+    `reason` stands in the history. `epoch`: only if the lease still has this one, as the caller saw it. `excuse`: the
+    attempt is not counted.
     """
 
     state: str
@@ -80,6 +82,7 @@ class Release:
     clear_owner: bool = True
     reason: str | None = None
     epoch: int | None = None
+    excuse: Excuse | None = None
 
 
 def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
@@ -143,10 +146,15 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
         if refusal is not None:
             return Decision(answer=refusal)
     freed, kept = _freed(doc, snapshot.now, request)
+    if request.excuse is not None:
+        freed = excused(freed, request.excuse, snapshot.now, by=doc.lease.owner_agent_id)
+        too_long = unless_short(request.state, doc, freed)
+        if too_long is not None:
+            return Decision(answer=too_long)
     told: dict[str, int | bool | str] = {"epoch": doc.lease.epoch, "forced": request.force}
     told |= {} if request.reason is None else {"reason": request.reason}
     event = Event(type="LeaseReleased", state=request.state, data=told)
-    at = freed.attention(snapshot.now + REMINDER_DELAY)
+    at = freed.attention(freed.not_before or snapshot.now + REMINDER_DELAY)
     timers: dict[str, int | None] = {} if freed.status.is_terminal else {request.state: at}
     is_holder = request.token is not None and doc.lease.is_held_with(request.token)
     return Decision(

@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from dcf.core.access.model import Scope
-from dcf.core.documents.answers import Leased, NothingReady, StateRefusal
+from dcf.core.documents.answers import Leased, NothingReady, StateRefusal, Updated
 from dcf.core.documents.codec import write_lease
 from dcf.core.documents.refusals import nothing_ready
 from dcf.core.leasing import lease
 from dcf.core.lifecycle.inspection import holder_state, public_state, short_state
 from dcf.errors import InvalidArgument
+from dcf.features.accounts import operations as accounts
+from dcf.features.accounts.limits import excuse_of
 from dcf.features.work.askers import Asker, Handed
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
@@ -229,7 +231,8 @@ def _taking(call: Mapping[str, Any]) -> str:
         name="states release",
         question=_taking,
         show="dcf.cli.commands.lifecycle:show_released",
-        fixed={"force": True, "lease_token": None, "owner_agent_id": None, "clear_owner": True, "epoch": None},
+        fixed={"force": True, "lease_token": None, "owner_agent_id": None, "clear_owner": True, "epoch": None}
+        | {"limited_until": None, "limit_kind": "limit", "attempt_counts": True},
         summary="End the lease on a state, whoever holds it, so that another agent can take it; its late result is "
         "refused.\n\nIt asks before; --yes skips the question.",
     ),
@@ -256,6 +259,18 @@ def release_state_lease(
         Epoch, Argument(means="Only if the lease still has this epoch; else conflict.", listed=False)
     ] = None,
     reason: Annotated[Reason, Argument(means="Why, for the run's history.", listed=False)] = None,
+    limited_until: Annotated[
+        str | None,
+        Argument(
+            means="The provider's usage limit ends then: a time, or seconds from now (90s). No attempt counts.",
+            max_length=40,
+            listed=False,
+        ),
+    ] = None,
+    limit_kind: Annotated[
+        Literal["limit", "guess", "busy", "spent"], Argument(means="The kind of the limit.", listed=False)
+    ] = "limit",
+    attempt_counts: Annotated[bool, Argument(means="False: the worker shuts down.", listed=False)] = True,
 ) -> Answered[ReleasedState] | RefusedWith:
     """Give a state back unfinished, so that another agent can take it; the attempt counts."""
     if force:
@@ -268,13 +283,14 @@ def release_state_lease(
         clear_owner=clear_owner,
         epoch=epoch,
         reason=reason,
+        excuse=excuse_of(limited_until, limit_kind, counts=attempt_counts),
     )
-    answer = on.control_plane.release(workflow_id, request)
+    answer = accounts.release(on.control_plane, workflow_id, request)
     if isinstance(answer, Refusal):
         return _not_held(answer, workflow_id, request)
     shown = short_state(public_state(answer.doc))
     members = {"workflow_id": workflow_id, "state": state, "lease": shown.get("lease"), "updated_state": shown}
-    return Answered(ReleasedState, members, says=answer.outcome)
+    return Answered(ReleasedState, members, says="failed" if isinstance(answer, Updated) else answer.outcome)
 
 
 def _granted(

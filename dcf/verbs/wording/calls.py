@@ -828,14 +828,23 @@ CALLS: Final[Mapping[str, CallRow]] = {
         None,
     ),
     "release_state_lease": CallRow(
-        "workflow_id state lease_token owner_agent_id force clear_owner epoch reason",
+        "workflow_id state lease_token owner_agent_id force clear_owner epoch reason limited_until limit_kind attempt_counts",
         False,
         (
             CommandForm(
                 "states release",
                 "workflow_id=RUN state=STATE",
                 "reason=--reason",
-                {"lease_token": None, "owner_agent_id": None, "force": True, "clear_owner": True, "epoch": None},
+                {
+                    "lease_token": None,
+                    "owner_agent_id": None,
+                    "force": True,
+                    "clear_owner": True,
+                    "epoch": None,
+                    "limited_until": None,
+                    "limit_kind": "limit",
+                    "attempt_counts": True,
+                },
             ),
         ),
         MethodForm("release", "workflow_id state", ""),
