@@ -1,7 +1,7 @@
 """The worker reads from an error of a provider's SDK that a limit was met, and until when: 0 wrong times.
 
-No SDK is installed in this tier, so these are objects of the same shape. `tests/system/hosting/test_limit_errors.py`
-does the same with the classes of the SDKs.
+No SDK is installed in this tier, so these are objects of the same shape. `tests/system/hosting/limits` does the same
+with the classes of the SDKs.
 """
 
 from datetime import UTC, datetime

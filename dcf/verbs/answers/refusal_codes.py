@@ -66,6 +66,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     "output_invalid": "The output does not match the OutputSchema of the Task.",
     "owner_mismatch": "The state is assigned to another agent.",
     "parent_ended": "The unit under which others are to be added has ended.",
+    "parked_too_long": "The usage limits of providers would last longer than a visit of a state may wait.",
     "path_differs": "With this result the run would have taken another way.",
     "path_not_found": "There is no file or directory of this path.",
     "question_closed": "Nobody waits for the answer.",
