@@ -269,10 +269,7 @@ class Simulation:
                     self.failures.append((step, scope))
 
     def _follow_up(self) -> None:
-        """Act on the consequences of all steps, in the order of a run: failures are counted before scopes are joined.
-
-        One consequence may bring others, and may cancel what other steps ask for.
-        """
+        """Act on what all steps bring, until nothing is left: failures are counted before scopes are joined."""
         while self.end is None:
             if self.failures:
                 failed, scope = self.failures.popleft()

@@ -87,7 +87,8 @@ def of_google() -> Iterator[tuple[str, Exception, Any]]:
     def limited(*details: Any) -> Exception:
         words = "You exceeded your current quota. Please retry in 53.016s."
         error = {"code": 429, "message": words, "status": "RESOURCE_EXHAUSTED", "details": list(details)}
-        return ClientError(429, {"error": error})
+        client_error: Exception = ClientError(429, {"error": error})
+        return client_error
 
     yield "RetryInfo", limited(RETRY_INFO), ["limit", 53]
     yield "words", limited(), ["limit", 53.016]
@@ -102,7 +103,8 @@ def of_claude() -> Iterator[tuple[str, Exception, Any]]:
     from claude_agent_sdk import ResultError
 
     def ended(text: str, **more: Any) -> Exception:
-        return ResultError(text, {"subtype": "success", "is_error": True, "result": text, **more}, 1)
+        result: Exception = ResultError(text, {"subtype": "success", "is_error": True, "result": text, **more}, 1)
+        return result
 
     yield "old text", ended(f"Claude AI usage limit reached|{int(NOW) + 3600}"), ["limit", 3600]
     zoned = "You've hit your session limit \u00b7 resets 3:30pm (Europe/London)"
