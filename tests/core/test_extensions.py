@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dcf.core.definitions.extensions import EndExtensions
 from dcf.core.documents.attached import AttachedKind, AttachedKinds
 from dcf.core.documents.codec import read_state, write_state
 from dcf.core.documents.model import StateDoc
@@ -15,13 +16,13 @@ from dcf.features.installed import CAPABILITIES
 from dcf.features.people.model import Asking
 from dcf.features.questions.model import Questioned
 from dcf.runs.notifying.contents import NoticeExtensions
-from dcf.store.extensions import ListExtensions
+from dcf.store.extensions import ListExtensions, PartExtensions
 from tests.core.build import definition
 
 
 def empty() -> Extensions:
     """Return tables that are not filled yet."""
-    return Extensions(LeaseExtensions(), AttachedKinds())
+    return Extensions(LeaseExtensions(), AttachedKinds(), EndExtensions())
 
 
 def test_tables_raise_before_capabilities_are_installed() -> None:
@@ -34,6 +35,8 @@ def test_tables_raise_before_capabilities_are_installed() -> None:
         _ = tables.attached.kinds
     with pytest.raises(RuntimeError, match=r"opened.*dcf\.features\.installed_lists"):
         _ = ListExtensions().opened
+    with pytest.raises(RuntimeError, match=r"rows.*dcf\.features\.installed_parts"):
+        _ = PartExtensions().rows
     with pytest.raises(RuntimeError, match=r"contents.*dcf\.features\.installed_notices"):
         _ = NoticeExtensions().contents
 

@@ -5,15 +5,24 @@ in the document as it stands (`StateDoc.extra`). `core/extensions.py: Extensions
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Final, Self, TypeAlias
+from typing import ClassVar, Final, Protocol, Self, TypeAlias
 
 from dcf.asl.steps import OpenTask
 from dcf.core.tables import Tables
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
-if TYPE_CHECKING:
-    from dcf.core.documents.model import StateDoc
+
+class Holder(Protocol):
+    """A document of a state, as its values see it."""
+
+    @property
+    def is_judged(self) -> bool:
+        """True if its output waits for verdicts."""
+
+    @property
+    def waits_outside(self) -> bool:
+        """True if it waits for something outside."""
 
 
 class Attached:
@@ -30,7 +39,7 @@ class Attached:
         """Return what the document says."""
         raise NotImplementedError
 
-    def due_in(self, doc: "StateDoc") -> int | None:  # noqa: ARG002 - for those that have a time
+    def due_in(self, doc: Holder) -> int | None:  # noqa: ARG002 - for those that have a time
         """Return when the clock must look at the state that has this document because of it; None if it need not."""
         return None
 
@@ -42,7 +51,7 @@ class Attached:
         """Return True if somebody was asked about the state, so that it is not stuck until the answer is due."""
         return False
 
-    def was_sent_back(self, doc: "StateDoc") -> bool:  # noqa: ARG002 - for those that send back
+    def was_sent_back(self, doc: Holder) -> bool:  # noqa: ARG002 - for those that send back
         """Return True if the last holder may acquire the state again, without its token: its output was sent back."""
         return False
 

@@ -7,10 +7,12 @@ a document that is watched.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
-from dcf.core.documents.attached import Attached
+from dcf.core.documents.attached import Attached, Holder
+from dcf.core.documents.decision import Snapshot
 from dcf.core.documents.model import StateDoc
+from dcf.core.documents.parts import Part, every_name
 from dcf.features.people.description import Askees
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json
@@ -90,11 +92,11 @@ class Submission(Attached):
         waiting = [_present(_write_open(one)) for one in self.open]
         return {"number": self.number, "content_sha256": self.sha256} | ({"open": waiting} if waiting else {})
 
-    def due_in(self, doc: StateDoc) -> int | None:
+    def due_in(self, doc: Holder) -> int | None:
         """Return when a verdict is asked for again; None if none is waited for, or for ever."""
         return self.due if doc.is_judged else None
 
-    def was_sent_back(self, doc: StateDoc) -> bool:
+    def was_sent_back(self, doc: Holder) -> bool:
         """Return True if gates failed, and the holder has not submitted another output."""
         return not doc.is_judged
 
@@ -230,6 +232,24 @@ class GateRecord:
 
 
 NO_GATES: Final = GateRecord()
+
+
+Records: TypeAlias = Mapping[str, GateRecord | None]
+
+
+def _records(records: Records, written: Records) -> Records:
+    return {**records, **written}
+
+
+RECORDS: Final = Part[tuple[str, ...], Records, Records](
+    name="gates", both=every_name, after=_records, together=_records
+)
+"""The records of verdicts, by state. They are not watched: every change of one is also a change of its state."""
+
+
+def record_of(snapshot: Snapshot, state: str) -> GateRecord:
+    """Return the record of a state; an empty one if it has none."""
+    return (snapshot.part(RECORDS) or {}).get(state) or NO_GATES
 
 
 def _write_open(one: OpenGate) -> dict[str, Json]:

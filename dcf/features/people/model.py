@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from dcf.asl.steps import OpenTask
-from dcf.core.documents.attached import Attached
+from dcf.core.documents.attached import Attached, Holder
 from dcf.core.documents.model import StateDoc
 from dcf.features.people.description import Askees, HumanTask
 from dcf.values.instants import SECOND, from_text, is_ahead, to_text
@@ -69,7 +69,7 @@ class Asking(Attached):
         }
         return {name: value for name, value in written.items() if value not in (None, [])}
 
-    def due_in(self, doc: StateDoc) -> int | None:
+    def due_in(self, doc: Holder) -> int | None:
         """Return from when on others may answer too; None if that is not to happen, or has."""
         return self.escalates_at if doc.waits_outside else None
 

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Any, ClassVar, Final
 
-from dcf.core.documents.attached import Attached
+from dcf.core.documents.attached import Attached, Holder
 from dcf.core.documents.model import StateDoc
+from dcf.core.documents.parts import Part, every_name, last
 from dcf.features.people.description import Askees
 from dcf.values.instants import from_text, to_text
 from dcf.values.json_text import Json
@@ -127,7 +128,7 @@ class Questioned(Attached):
         ]
         return {"count": self.count} | ({"open": waiting} if waiting else {})
 
-    def due_in(self, doc: StateDoc) -> int | None:  # noqa: ARG002 - whatever else the state waits for
+    def due_in(self, doc: Holder) -> int | None:  # noqa: ARG002 - whatever else the state waits for
         """Return when the next of them is given up; None if none waits."""
         return self.due
 
@@ -170,6 +171,9 @@ class Questions:
 
 
 NO_TALK: Final = Questions()
+
+TALK: Final = Part[tuple[str, ...], Questions, Questions](name="talk", both=every_name, after=last, together=last)
+"""What is said in a run. It is watched."""
 
 
 def opened(question: Question) -> Open:

@@ -15,7 +15,7 @@ from dcf.features.diagnosis.model import Cause
 from dcf.features.gates import storage as gate_lists
 from dcf.features.gates.judges import Judge
 from dcf.features.gates.listing import GateQuery
-from dcf.features.gates.model import MOST_VERDICTS, Judged, open_gates, submission_of
+from dcf.features.gates.model import MOST_VERDICTS, RECORDS, Judged, open_gates, record_of, submission_of
 from dcf.features.gates.overriding import Override
 from dcf.features.gates.submitting import content_sha256
 from dcf.features.gates.syntax import gates_given
@@ -27,6 +27,7 @@ from dcf.features.people import keys as people_keys
 from dcf.features.people.listing import HumanTaskQuery
 from dcf.features.questions.corrections import Correct
 from dcf.store.access.authors import authored_by
+from dcf.store.keys.parts import member
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 from tests.support.redis.documents import set_member
@@ -344,7 +345,7 @@ def test_override_reason_lost(world: World) -> None:
         "review",
     )
     assert event.data["content_sha256"] == content_sha256(GOOD)
-    kept = world.store.read(run, ReadSet(states=("A",), gates=("A",))).gates["A"]
+    kept = record_of(world.store.read(run, ReadSet(states=("A",), parts=RECORDS.wanted(("A",)))), "A")
     assert kept is not None
     assert kept.waived["review"]["reason"] == "checked by phone"
 
@@ -622,7 +623,7 @@ def test_an_entry_that_is_not_true_any_more_is_taken_off_by_a_reader(world: Worl
     name = f"rita-{world.name()}"
     run, _ = begun(world, {**REVIEW, "reviewers": [name]})
     key = f"{gate_lists.WAITING}agent:{name}"
-    world.ask("ZADD", key, 1, people_keys.member(run, "A"))
+    world.ask("ZADD", key, 1, member(run, "A"))
     assert waiting(world, name) == []
     assert world.ask("EXISTS", key) == 0
 
@@ -631,7 +632,7 @@ def test_an_entry_of_a_gate_that_is_just_being_opened_stays(world: World) -> Non
     """Its document is written a moment after it is listed."""
     name = f"rita-{world.name()}"
     run, _ = begun(world, {**REVIEW, "reviewers": [name]})
-    key, entry = f"{gate_lists.WAITING}agent:{name}", people_keys.member(run, "A")
+    key, entry = f"{gate_lists.WAITING}agent:{name}", member(run, "A")
     seconds, rest = world.ask("TIME")
     world.ask("ZADD", key, int(seconds) * SECOND + int(rest), entry)
     assert waiting(world, name) == []
@@ -644,7 +645,7 @@ def test_a_page_of_few_rows_goes_on_after_the_last_entry_that_was_looked_at(worl
     submit(world, run, token)
     key = f"{gate_lists.WAITING}agent:{name}"
     for number in range(gate_lists._SPARE + 1):
-        world.ask("ZADD", key, 1, people_keys.member(f"gone-{number}", "A"))
+        world.ask("ZADD", key, 1, member(f"gone-{number}", "A"))
     assert waiting(world, name) == [(run, "A")]
 
 
@@ -665,7 +666,7 @@ def test_a_run_without_gates_sends_no_further_command(world: World, writes: bool
         world.update(run, "A", token, output=1)
     world.complete(run, "A", token, GOOD)
     assert world.ask("EXISTS", world.store.keys(run).gates) == 0
-    assert needs.to_end(world.plane.run(run).definition, "A").gates == ()
+    assert needs.to_end(world.plane.run(run).definition, "A").parts == {}
 
 
 @rows("gate", [REVIEW, SHAPE])
@@ -754,7 +755,7 @@ def test_only_so_many_verdicts_are_kept(world: World) -> None:
     run, token = begun(world, {**SHAPE, "max_attempts": 100}, REVIEW)
     for number in range(MOST_VERDICTS + 3):
         assert code(submit(world, run, token, {"txt": number})) == "needs_work"
-    kept = world.store.read(run, ReadSet(states=("A",), gates=("A",))).gates["A"]
+    kept = record_of(world.store.read(run, ReadSet(states=("A",), parts=RECORDS.wanted(("A",)))), "A")
     assert kept is not None
     assert len(kept.verdicts) == MOST_VERDICTS
     assert world.event_types(run).count("GateDecided") == MOST_VERDICTS + 3
