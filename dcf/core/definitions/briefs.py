@@ -73,7 +73,7 @@ def brief_of(definition: Definition, path: str, given: Json | Missing = MISSING)
     served = state.served_by if isinstance(state, Task) else WORK
     unwritten = Brief(skills=skills, gates=gates, resource=served.function, is_invocation=served.is_invocation)
     if written is None:
-        return unwritten
+        return unwritten if unwritten != NOTHING else NOTHING
     told = written.instructions
     text = None if told is None else told.text if isinstance(given, Missing) else told.shown(given)
     return replace(unwritten, instructions=text, output_schema=written.schema, errors=written.errors or ())

@@ -1,5 +1,6 @@
 """Two callers without intelligence share a run with a review: by the newest `next` nobody judges blind or loops."""
 
+import json
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -64,7 +65,7 @@ def has_read(reviewer: Follower, output: Json) -> bool:
 
 
 def _compact(output: Json) -> str:
-    return '{"text":"' + output["text"] + '"}'
+    return json.dumps(output, separators=(",", ":"))
 
 
 @rows(
