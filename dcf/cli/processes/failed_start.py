@@ -8,6 +8,7 @@ import sys
 from typing import Final
 
 from dcf.errors import DcfError
+from dcf.values.json_text import dump
 
 _INTERNAL_ERROR: Final = -32603
 
@@ -20,7 +21,7 @@ def tell_client(error: DcfError) -> None:
     for line in sys.stdin:
         request = _request_of(line)
         if request is not None:
-            sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": request, "error": said}) + "\n")
+            sys.stdout.write(dump({"jsonrpc": "2.0", "id": request, "error": said}) + "\n")
             sys.stdout.flush()
 
 
