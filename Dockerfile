@@ -1,4 +1,4 @@
-# One image for every dcf process: serve, web, pulse, stub, worker. Redis runs elsewhere (REDIS_URL). docs/deployment.md
+# One image for every dcf process: serve, web, pulse, stub, worker. Redis runs elsewhere (REDIS_URL). docs/operating/deploy.md
 # Its packages are those of requirements/image.txt; `make pin` names newer base images.
 
 FROM python:3.11-slim@sha256:90744cff8f32887f075c47d747a173ff333e9e98801667af93c357fa9f5e28ff AS build

@@ -22,10 +22,8 @@ check: ## lint, types, layers
 format:
 	$(PYTHON) -m ruff format . && $(PYTHON) -m ruff check --fix .
 
-reference: ## docs/reference/, docs/language.md and docs/writing-flows.md, after a wanted change of what they are made of
+reference: ## the derived pages of docs/reference/, after a wanted change of what they are made of
 	$(PYTHON) -m deploy.reference docs/reference
-	$(PYTHON) -m dcf workflows language > docs/language.md
-	$(PYTHON) -m dcf workflows language --python > docs/writing-flows.md
 
 verbs: ## what is derived from the descriptions of verbs, after a change of one
 	$(PYTHON) -m interfaces
@@ -38,11 +36,12 @@ site: ## the pages as a site with search in generated/site; needs no network
 
 screenshots: ## docs/pictures/, the page's screens in both themes; needs chromium
 	$(PYTHON) -m tests.system.browser.screenshots docs/pictures
+	$(PYTHON) -m tests.system.browser.ended_screens docs/tutorials/pictures
 
 bench: ## table and figures in benchmarks/results/
 	$(PYTHON) -m benchmarks && $(PYTHON) -m benchmarks --fsync always
 
-bench-peers: ## dcf beside BullMQ, docket, Celery, RQ and Restate: docs/benchmarks.md (OPTIONS="--rounds 1 --dry")
+bench-peers: ## dcf beside BullMQ, docket, Celery, RQ and Restate: docs/explanation/benchmarks.md (OPTIONS="--rounds 1 --dry")
 	$(PYTHON) -m benchmarks.peers $(OPTIONS)
 
 lab: ## the fault lab: every kind for so many seconds
@@ -57,7 +56,7 @@ lock: ## requirements/*.txt, after a change of pyproject.toml; OPTIONS=--upgrade
 pin: ## the digests of images that the Dockerfile and docker-compose.yml name, as their registry has them now; needs docker
 	$(PYTHON) -m deploy.release.pin
 
-release: ## dist/: wheel, sdist, bundle, SBOM and image, tried in a bare environment (docs/releases.md)
+release: ## dist/: wheel, sdist, bundle, SBOM and image, tried in a bare environment (docs/contributing/releases.md)
 	$(PYTHON) -m deploy.release dist
 
 mcpb: ## dist/dcf.mcpb, the bundle for desktop clients

@@ -1,4 +1,4 @@
-"""Checks on demand that each dependency has a wheel for each platform and Python, for the table of docs/platforms.md.
+"""Checks on demand that each dependency has a wheel for each platform and Python (docs/reference/platforms.md).
 
     python -m venv /tmp/uv && /tmp/uv/bin/pip install uv
     /tmp/uv/bin/python .ci/platforms.py                  # downloads about 2 GB, takes some minutes

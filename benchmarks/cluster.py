@@ -25,7 +25,7 @@ from benchmarks.peers.redis_cluster import ClusterProbe, redis_cluster
 from dcf.application.application import Application, open_application
 from dcf.settings.process import Settings
 
-DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "scaling.md"
+DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "explanation" / "scaling-figures.md"
 BEGIN: Final = "<!-- figures: written by python -m benchmarks.cluster -->"
 END: Final = "<!-- end of figures -->"
 _CLAIMS: Final = 4
@@ -130,7 +130,7 @@ def read_options() -> Any:
 
 
 def main() -> None:
-    """Measure and write docs/scaling.md."""
+    """Measure and write docs/explanation/scaling-figures.md."""
     given = read_options()
     lines = list(
         report(rounds=given.rounds, workers=given.workers, length=given.length, runs=given.runs, live=given.live)

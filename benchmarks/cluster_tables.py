@@ -11,7 +11,7 @@ from benchmarks.shards import SIZES, Load, Parts, load
 CLAIMED = "a step claimed with the completion before"
 HANDED = "a step handed to another agent by its inbox"
 SOUGHT = "a claim among all runs, and the completion"
-LOOK = "a look of the clock, nothing due"
+LOOK = "a look of the timer loop, nothing due"
 _AGENTS: Final = 1000
 _MORE: Final = Parts(lists=256, due=256, agents=256)
 _GIB: Final = 1 << 30
@@ -22,7 +22,7 @@ PerStep = Callable[[Turn], float]
 
 def throughput(rounds: Sequence[Sequence[Turn]], workers: int) -> Iterator[str]:
     """Yield the table of steps a second, ratios within rounds, and what a step takes."""
-    yield from (f"### A cluster beside one server, {workers} workers", "")
+    yield from (f"### A cluster compared with one server, {workers} workers", "")
     titles = ("steps a second", ": one server", "commands", "packets", "bytes", "CPU of Redis, µs", "of a worker, µs")
     yield f"| shape | place | {' | '.join(titles)} | busiest node : mean |"
     yield f"|---|---|{'---:|' * (len(titles) + 1)}"

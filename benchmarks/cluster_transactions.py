@@ -31,7 +31,7 @@ from dcf.store.keys.table import RunKeys
 from dcf.store.transaction.attempts import commit
 from dcf.values.json_text import dump, load
 
-DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "decisions" / "cluster.md"
+DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "decisions" / "storage" / "cluster-transactions.md"
 BEGIN: Final = "<!-- figures: written by python -m benchmarks.cluster_transactions -->"
 DCF: Final = "dcf: `WATCH` with the reads, then `MULTI` … `EXEC`"
 REDIS_PY: Final = "redis-py: `WATCH`, three reads, `MULTI` … `EXEC`"
@@ -180,7 +180,7 @@ def read_options() -> Any:
 
 
 def main() -> None:
-    """Measure and write docs/decisions/cluster.md."""
+    """Measure and write docs/decisions/storage/cluster-transactions.md."""
     given = read_options()
     lines = list(report(rounds=given.rounds, times=given.times))
     print("\n".join(lines))

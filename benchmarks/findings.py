@@ -1,7 +1,7 @@
 """`python -m benchmarks.findings`: pages of a search over 1,000 findings and over 100,000, beside the search module.
 
 Both sizes are asked in turns, on one embedded Redis, so that a busy machine slows both. The search module indexes the
-same words and facets in an index of its own; it is only measured here (docs/decisions/searching.md).
+same words and facets in an index of its own; it is only measured here (docs/decisions/storage/searching.md).
 """
 
 import random

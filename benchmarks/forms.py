@@ -24,7 +24,7 @@ from dcf.application.application import Application, open_application
 from dcf.settings.process import Settings
 from dcf.store.forms.form import FORM_WORDS, FormName
 
-DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "explanation" / "benchmark-analysis.md"
 BEGIN: Final = "<!-- figures: written by python -m benchmarks.forms -->"
 FORMS: Final[tuple[FormName, FormName]] = ("json", "text")
 _WARM: Final = 30
@@ -128,7 +128,7 @@ def report(shapes: Mapping[str, Mapping[str, Any]], rounds: int) -> Iterator[str
 
 
 def main() -> None:
-    """Measure and write docs/benchmarks.md."""
+    """Measure and write docs/explanation/benchmark-analysis.md."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.forms", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="how often each form has its turn (default 3)")
     parser.add_argument("--length", type=int, default=400, help="steps of the chain (default 400)")

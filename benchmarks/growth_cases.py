@@ -155,20 +155,24 @@ CASES: Final = (
     _listed("of an agent in few", agent=RARE),
     _listed("by a tag of few and status", tag=RARE, status=RunStatus.RUNNING),
     _listed("stuck", stuck=True),
-    _work("anybody's", None),
+    _work("of any agent", None),
     _work("of an agent in most runs", CREW),
     _work("of an agent in few", RARE),
     _claim("an agent in most runs", CREW),
     _claim("an agent in few", RARE),
     Case(name="claim where nothing is ready in a tenth of the live runs", work=_claim_in_vain, prepare=_forget_places),
-    Case(name="a look of the clock, nothing due", work=lambda site: site.app.clock.pulse(), prepare=_look_at_nothing),
-    Case(name=f"a look of the clock, {_DUE} runs due", work=lambda site: site.app.clock.pulse(), prepare=_make_due),
+    Case(
+        name="a look of the timer loop, nothing due", work=lambda site: site.app.clock.pulse(), prepare=_look_at_nothing
+    ),
+    Case(
+        name=f"a look of the timer loop, {_DUE} runs due", work=lambda site: site.app.clock.pulse(), prepare=_make_due
+    ),
     Case(name="the first look of a process", work=lambda site: site.app.clock.pulse(), prepare=_begin),
     Case(name="an event through an inbox that is empty", work=_pass_on("alone")),
     Case(name="an event through a full inbox", work=_pass_on(CROWD)),
     Case(name=f"take {_DUE} expired runs off all lists", work=_take_off, prepare=_expire),
     Case(name="delete a run", work=_delete, prepare=lambda site: site.copy("succeeded", 1)),
-    Case(name="a step of the sweep", work=lambda site: site.app.sweep.step(), prepare=_begin_sweep),
+    Case(name="a step of reconciliation", work=lambda site: site.app.sweep.step(), prepare=_begin_sweep),
     _audited("all", AuditFilter()),
     _audited("of one author", AuditFilter(by="key:k7")),
     _audited("of an author with two, the oldest", AuditFilter(by=f"key:{RARE}")),

@@ -1,8 +1,8 @@
 """dcf: a choreography control plane for AI agents on Redis.
 
-This module has the names that programs use, and docs/python.md lists them. `flow` and `task` make a workflow of
-functions (docs/flows.md), `connect` and `connect_async` open a client, `validate` and `simulate` work on a workflow
-alone. Each is imported on first use.
+This module has the names that programs use; docs/reference/client.md lists them. `flow` and `task` make a workflow of
+functions (docs/guides/flows.md), `connect` and `connect_async` open a client, `validate` and `simulate` work on a
+workflow alone. Each is imported on first use.
 """
 
 from importlib import import_module
@@ -76,45 +76,18 @@ __all__ = [
     "validate",
 ]
 
-_PLACES = {
-    **dict.fromkeys(
-        (
-            "Answer",
-            "GateFailed",
-            "NotRunning",
-            "Rejected",
-            "Retry",
-            "StateTimeout",
-            "StepFailed",
-            "agent",
-            "child",
-            "each",
-            "flow",
-            "gate",
-            "human",
-            "jsonata",
-            "parallel",
-            "run_id",
-            "signal",
-            "sleep",
-            "sleep_until",
-            "token",
-            "use",
-        ),
-        "dcf.steps.vocabulary",
+_NAMES = {
+    "dcf.client": "AsyncClient Client Serving connect connect_async",
+    "dcf.steps.vocabulary": (
+        "Answer GateFailed NotRunning Rejected Retry StateTimeout StepFailed agent child each flow gate human jsonata"
+        " parallel run_id signal sleep sleep_until token use"
     ),
-    "AsyncClient": "dcf.client",
-    "Client": "dcf.client",
-    "Serving": "dcf.client",
-    "TaskCancelled": "dcf.worker.context",
-    "TaskContext": "dcf.worker.context",
-    "TaskFailed": "dcf.worker",
-    "connect": "dcf.client",
-    "connect_async": "dcf.client",
-    "simulate": "dcf.workflows.simulation",
-    "task": "dcf.worker",
-    "validate": "dcf.workflows.validation",
+    "dcf.worker": "TaskFailed task",
+    "dcf.worker.context": "TaskCancelled TaskContext",
+    "dcf.workflows.simulation": "simulate",
+    "dcf.workflows.validation": "validate",
 }
+_PLACES = {name: place for place, names in _NAMES.items() for name in names.split()}
 """The module of each name, which is imported when the name is first asked for: nobody needs all of them."""
 
 
@@ -127,5 +100,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Name what can be asked for, for editors and shells."""
-    return sorted({*globals(), *_PLACES})
+    """Name what programs use, for editors and shells."""
+    return sorted(__all__)

@@ -34,8 +34,7 @@
     ├── WebhookRefused         webhook_refused      a receiver got a request that is not dcf's, or is too old
     └── ToolCallFailed         (the tool's code)    a tool answered with an error
 
-Expected outcomes of a decision (held, not ready, lost) are values, not exceptions: see `core.answers`. Only the Python
-client (`dcf.client`) raises them, as `Refused`.
+Expected outcomes of a decision (held, not ready, lost) are values; only the client raises them, as `Refused`.
 This module imports nothing of dcf. Messages never carry a secret, a URL with credentials or a library's text.
 """
 
@@ -63,6 +62,9 @@ class DcfError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint or self.default_hint
+
+    def __str__(self) -> str:
+        return self.message if self.hint == DcfError.default_hint else f"{self.message} {self.hint}"
 
 
 class InvalidArgument(DcfError):
@@ -203,9 +205,7 @@ class UnknownState(NotFound):
     """The run's workflow has no state of this name."""
 
     code = "unknown_state"
-    default_hint = (
-        "`read_workflow_control_plane` lists the states of a run; one inside a Parallel or Map is named by its path."
-    )
+    default_hint = "`read_workflow_control_plane` lists the states; one inside a Parallel or Map is named by its path."
 
     def __init__(self, workflow_id: str, state: str) -> None:
         super().__init__(f"Run '{workflow_id}' has no state '{state}'.")
@@ -267,7 +267,6 @@ class StoreUnavailable(DcfError):
 
     code = "store_unavailable"
     default_hint = "Check REDIS_URL and that the server is up (`dcf doctor`), then repeat the call."
-
     is_full = False
 
     def __init__(

@@ -47,13 +47,11 @@ class Family:
         return f"{self.name}{suffix}{'{' + shown + '}' if shown else ''} {value}"
 
 
-LEASES: Final = Family(
-    "dcf_lease_acquire_total", "counter", "Leases that were asked for, by what became of it.", ("outcome",)
-)
+LEASES: Final = Family("dcf_lease_acquire_total", "counter", "Requested leases, by outcome.", ("outcome",))
 TAKEOVERS: Final = Family("dcf_lease_takeovers_total", "counter", "Leases taken after their holder's had expired.")
 CONFLICTS: Final = Family("dcf_txn_conflicts_total", "counter", "Transactions that lost a race and were tried again.")
 NOTIFICATIONS: Final = Family(
-    "dcf_notifications_total", "counter", "Notifications handed to an agent, by what became of it.", ("outcome",)
+    "dcf_notifications_total", "counter", "Notifications for agents, by outcome.", ("outcome",)
 )
 TOOLS: Final = Family("dcf_tool_seconds", "histogram", "How long calls of tools took.", ("tool",))
 READY: Final = Family(
@@ -68,7 +66,7 @@ REJECTED: Final = Family(
     ("reason",),
 )
 STATES: Final = Family(
-    "dcf_states_total", "counter", "What happened to states in commits of this process.", ("status",)
+    "dcf_states_total", "counter", "State changes in commits of this process, by status.", ("status",)
 )
 DURATION: Final = Family(
     "dcf_state_duration_seconds",

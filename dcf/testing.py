@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from dcf.asl.machine import Task, every_state
 from dcf.asl.syntax.parsing import parse_machine
@@ -24,20 +24,26 @@ from dcf.core.definitions.context import context_of
 from dcf.core.definitions.forms import as_workflow
 from dcf.errors import InvalidArgument
 from dcf.steps.arguments import checked_input
+from dcf.steps.plain_values import plain
 from dcf.steps.vocabulary import Flow
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, load
 from dcf.values.records import record
 from dcf.worker.calls import TaskCall, Work
 from dcf.worker.context import TaskContext, idempotency_key_of
+from dcf.worker.failure import ACCOUNT_LIMIT
 from dcf.worker.flow_functions import functions_of
 from dcf.worker.functions import TaskFunction, TaskPlan, plan_of
+from dcf.worker.parking import is_parked
 from dcf.worker.registry import FUNCTIONS
 from dcf.worker.results import Result, mismatched
 from dcf.workflows.simulation.due import SimulatedSignal
 from dcf.workflows.simulation.given import Answer, AskedTask, refuse_misfit
 from dcf.workflows.simulation.loop import AGENT
 from dcf.workflows.simulation.run import play
+
+Testable: TypeAlias = Flow[..., Any] | Mapping[str, Json] | str | Path
+"""A flow, a document, its JSON text, or the path of its file."""
 
 RUN_ID: Final = "test-run"
 """The id of the run, where a test names none."""
@@ -48,7 +54,7 @@ class After:
     """An answer that comes so many seconds of virtual time later. If the Task has timed out by then, it is too late."""
 
     seconds: float
-    answer: Any = None
+    answer: object = None
 
 
 @record(frozen=True, slots=True)
@@ -129,11 +135,11 @@ class Story:
 
 
 def run(
-    workflow: Any,
+    workflow: Testable,
     run_input: Json = None,
     functions: Mapping[str, TaskFunction] | None = None,
     *,
-    answers: Mapping[str, Any] | None = None,
+    answers: Mapping[str, object] | None = None,
     files: Mapping[str, str] | None = None,
     signals: Iterable[SimulatedSignal] = (),
     workflow_id: str = RUN_ID,
@@ -177,7 +183,7 @@ def run(
     )
 
 
-def _read(workflow: Any, run_input: Json) -> tuple[Json, Mapping[str, TaskFunction], Json]:
+def _read(workflow: Testable, run_input: Json) -> tuple[Json, Mapping[str, TaskFunction], Json]:
     """Return the document of what is given as a workflow, the functions that belong to it, and its input."""
     if isinstance(workflow, Flow):
         from dcf.flow.compiling import compile_flow  # noqa: PLC0415 - for flows only
@@ -186,10 +192,26 @@ def _read(workflow: Any, run_input: Json) -> tuple[Json, Mapping[str, TaskFuncti
         return (
             compiled.document,
             functions_of(compiled),
-            checked_input(workflow, {} if run_input is None else run_input),
+            checked_input(workflow, {} if run_input is None else plain(run_input)),
         )
-    document = workflow.read_text("utf-8") if isinstance(workflow, Path) else workflow
-    return load(document) if isinstance(document, str) else document, FUNCTIONS, run_input
+    document = _read_text(workflow) if isinstance(workflow, str | Path) else workflow
+    return document, FUNCTIONS, plain(run_input)
+
+
+def _read_text(workflow: str | Path) -> Json:
+    """Return the document of a JSON text, or of a file; raise InvalidArgument for what is neither."""
+    text, named = str(workflow), "The text"
+    if isinstance(workflow, Path) or not text.lstrip().startswith("{"):
+        named, file = text, Path(text)
+        if not file.is_file():
+            raise InvalidArgument(f"There is no file {named}.", "Pass a flow, a document, its JSON text, or its path.")
+        if file.suffix == ".py":
+            raise InvalidArgument(f"{named} is a file of Python.", "Import the flow from it, and pass the flow.")
+        text = file.read_text("utf-8")
+    try:
+        return load(text)
+    except ValueError as error:
+        raise InvalidArgument(f"{named} is not JSON: {error}.", "Pass a workflow document in JSON.") from None
 
 
 def context(state: str = "Test", *, workflow_id: str = RUN_ID, attempt: int = 1, visit: int = 0) -> TaskContext:
@@ -207,7 +229,7 @@ class _Cast:
 
     workflow_id: str
     functions: Mapping[str, TaskFunction]
-    answers: Mapping[str, Any]
+    answers: Mapping[str, object]
     lines: list[LogLine] = field(default_factory=list)
     plans: dict[str, TaskPlan] = field(default_factory=dict)
     epoch: int = 0
@@ -236,7 +258,7 @@ class _Cast:
         result = self._called(task, self.functions[task.name])
         return result if "error" in result else None
 
-    def _given(self, task: AskedTask, answer: Any) -> Answer:
+    def _given(self, task: AskedTask, answer: object) -> Answer:
         match answer:
             case After(seconds=seconds, answer=later):
                 return {**self._given(task, later), "after": seconds}
@@ -246,9 +268,10 @@ class _Cast:
                 return self._called(task, partial(_raise, answer))
         if callable(answer):
             return self._called(task, answer)
+        output = plain(answer)
         if task.kind == "work":
-            refuse_misfit(task, answer)
-        return {"output": answer}
+            refuse_misfit(task, output)
+        return {"output": output}
 
     def _called(self, task: AskedTask, function: TaskFunction) -> Answer:
         plan = self.plans.get(task.name) or plan_of(function, task.name)
@@ -273,6 +296,7 @@ class _Cast:
             visit=task.visit,
             deadline=ends,
             heartbeat_s=task.heartbeat_s,
+            is_invocation=task.is_invocation,
             **_told(task),
         )
 
@@ -299,7 +323,7 @@ def _raise(error: BaseException, _: Json) -> None:
     raise error
 
 
-def _told(task: AskedTask) -> dict[str, Any]:
+def _told(task: AskedTask) -> dict[str, Json]:
     """Return what the Task tells its worker, as fields of its work."""
     brief = task.brief
     if brief is None:
@@ -311,6 +335,8 @@ def _told(task: AskedTask) -> dict[str, Any]:
 def _answer_of(result: Result) -> Answer:
     if result["new_status"] == "succeeded":
         return {"output": load(result["output_json"])}
+    if is_parked(result):  # nothing waits in a test, so the limit is told as the failure that ends a long parking
+        return {"error": ACCOUNT_LIMIT, "cause": result["reason"]}
     return {"error": result["error_name"], "cause": result["error_message"]}
 
 

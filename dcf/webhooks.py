@@ -1,4 +1,4 @@
-"""For receivers of webhooks: checks that a request is dcf's and fresh, and reads what it brings. docs/webhooks.md.
+"""For receivers of webhooks: checks that a request is dcf's and fresh, and reads it (docs/agents/webhooks.md).
 
 It needs nothing but the standard library, opens no connection and stores nothing. Any verifier of Standard Webhooks
 does the same check.
@@ -7,7 +7,7 @@ does the same check.
 import json
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from dcf.errors import WebhookRefused
 from dcf.values.records import record
@@ -20,6 +20,9 @@ from dcf.values.webhook_signatures import (
 )
 
 __all__ = ["TOLERANCE_S", "WebhookEvent", "WebhookRefused", "verify"]
+
+Json: TypeAlias = Any
+"""Any JSON value."""
 
 TOLERANCE_S: Final = 300.0
 """Seconds by which the sender's time may differ from the receiver's; what is older may be a replay."""
@@ -40,10 +43,10 @@ class WebhookEvent:
     agent_id: str
     workflow_id: str
     state: str | None
-    work: Mapping[str, Any] | None
+    work: Mapping[str, Json] | None
     task_token: str | None
     answer_at: Mapping[str, str]
-    data: Mapping[str, Any]
+    data: Mapping[str, Json]
 
     def __repr__(self) -> str:
         return f"WebhookEvent({self.id}, {self.type})"

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from dcf.cli.command_group import command_of
-from dcf.cli.command_table import rows
-from dcf.cli.commands.declaring import named
+from dcf.cli.command_table import named, rows
 from dcf.cli.commands.derived import METAVARS, command_of_verb
 from dcf.verbs.description.verb import VERBS, Verb
 from dcf.verbs.registry import TOOLS, ToolSpec

@@ -9,7 +9,8 @@ from types import ModuleType, NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from dcf.values.json_paths import MISSING
-from dcf.verbs.description.verb import VERBS, Parameter, Verb, paged, worded
+from dcf.verbs.description.verb import VERBS, Parameter, Verb, paged
+from dcf.verbs.wording.named import renamed
 
 _OF_A_CALLER: Final[Mapping[str, str]] = {
     "json": "Json",
@@ -17,7 +18,7 @@ _OF_A_CALLER: Final[Mapping[str, str]] = {
     "unread": "Json",
     "array": "Sequence[Json]",
     "places": "Sequence[str | Mapping[str, str]]",
-    "object": "Mapping[str, Json]",
+    "object": "JsonObject",
     "rows": "Sequence[Mapping[str, Json]]",
     "records": "Sequence[Mapping[str, Json]]",
     "askees": "Askees",
@@ -25,7 +26,7 @@ _OF_A_CALLER: Final[Mapping[str, str]] = {
     "span": "Span",
     "moment": "Moment",
     "assignment": "Agents",
-    "workflow": "Mapping[str, Any] | Path",
+    "workflow": "Mapping[str, Json] | Path",
 }
 """How a caller of Python writes the forms that are not plain."""
 
@@ -66,6 +67,7 @@ _IMPORTED: Final[Mapping[str, tuple[str, ...]]] = {
     "dcf.client.arguments": (
         "Agents",
         "Askees",
+        "JsonObject",
         "Moment",
         "Span",
         "agents_text",
@@ -130,31 +132,30 @@ def _function(verb: Verb) -> str:
     positional = [_parameter(verb, item) for item in own if item.is_positional]
     options = [_parameter(verb, item) for item in own if not item.is_positional]
     parameters = [*positional, *(["*", *options] if options else [])]
-    signature = "".join(f"    {item},\n" for item in parameters)
-    sent = "".join(f"        {item.tool_name}={_sent(verb, item)},\n" for item in own)
-    asked = f"{verb.record.__name__},\n        {verb.name!r},\n"
-    returned, call = f"Conversation[{verb.record.__name__}]", "call_tool"
-    if verb.pages is not None:
-        item, call = type_text(verb.item, {}), "call_pages"
-        returned, asked = f"Stream[{item}]", f"{item},\n        {verb.name!r},\n        {verb.pages!r},\n{_limit(verb)}"
+    sent = [f"{item.tool_name}={_sent(verb, item)}" for item in own]
+    if verb.pages is None:
+        kind = verb.record.__name__
+        returned, call, asked = f"Conversation[{kind}]", "call_tool", [kind, repr(verb.name)]
+    else:
+        kind = type_text(verb.item, {})
+        returned, call = f"Stream[{kind}]", "call_pages"
+        asked = [kind, repr(verb.name), repr(verb.pages), *_limit(verb)]
     return (
-        f"def {method_of(verb)}(\n{signature}) -> {returned}:\n"
+        f"def {method_of(verb)}({', '.join(parameters)}) -> {returned}:\n"
         f"{indent(_docstring(verb), '    ')}\n"
-        f"    return {call}(\n        {asked}{sent}    )"
+        f"    return {call}({', '.join([*asked, *sent])})"
     )
 
 
-def _limit(verb: Verb) -> str:
+def _limit(verb: Verb) -> list[str]:
     """Return the size of the pages that are read, where it can be chosen."""
-    limit = next((item for item in verb.parameters if item.name == "limit"), None)
-    if limit is None or limit.argument.le is None:
-        return ""
-    return f"        {limit.tool_name}={min(int(limit.argument.le), _MOST_OF_A_PAGE)},\n"
+    limits = (item for item in verb.parameters if item.name == "limit" and item.argument.le is not None)
+    return [f"{item.tool_name}={min(int(item.argument.le or 0), _MOST_OF_A_PAGE)}" for item in limits]
 
 
 def _docstring(verb: Verb) -> str:
     text = paged(verb.documentation, "Pages are read as they are needed.") if verb.pages else verb.documentation
-    text = worded(text, lambda word: f"`{method_of(VERBS[word]) if word in VERBS else word}`")
+    text = renamed(text, lambda name: f"`{method_of(VERBS[name]) if name in VERBS else name}`")
     text = _IN_JSON.sub(lambda match: f"`{match[1]}={match[2].title()}`", text.replace("``", "`"))
     lines = "\n\n".join(map(_wrapped, f'"""{text}'.split("\n\n")))
     return f'{lines}\n"""' if "\n" in lines or len(lines) > _WIDTH - 3 else f'{lines}"""'
@@ -237,16 +238,14 @@ def methods_source(modules: Mapping[str, list[Verb]]) -> str:
         f"    from {place.rpartition('.')[0]} import {place.rpartition('.')[2]} as {name}" for name, place in homes
     ]
     lines += ["else:", *(f"    {name} = Later({place!r})" for name, place in homes)]
-    for kind, one, many in (("Blocking", "blocking", "iterating"), ("Awaited", "awaited", "iterating_async")):
-        lines += ["", "", f"class {kind}Verbs:", f'    """A method for each verb of dcf, {_WAITS[kind]}."""', ""]
-        for home, verbs in sorted(modules.items()):
-            lines += [f"    {method_of(verb)} = {many if verb.pages else one}({_place(home, verb)})" for verb in verbs]
+    lines += ["", "", "class VerbMethods:", '    """A method for each verb of dcf."""', ""]
+    for home, verbs in sorted(modules.items()):
+        kinds = ((verb, "Iteration" if verb.pages else "Method") for verb in verbs)
+        lines += [f"    {method_of(verb)} = {kind}({_place(home, verb)})" for verb, kind in kinds]
     return "\n".join([*lines, ""])
 
 
-_METHOD_IMPORT: Final = "from dcf.client.methods import Later, awaited, blocking, iterating, iterating_async"
-
-_WAITS: Final = {"Blocking": "which blocks until it is carried out", "Awaited": "to be awaited"}
+_METHOD_IMPORT: Final = "from dcf.client.methods import Iteration, Later, Method"
 
 
 def _homes_of_methods(modules: Mapping[str, list[Verb]]) -> list[tuple[str, str]]:

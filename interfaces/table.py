@@ -1,13 +1,15 @@
 """The table of verbs: what commands, lists and next steps must know of a verb without importing it."""
 
+from collections.abc import Iterator
 from inspect import cleandoc, getdoc
 
 from dcf.cli.commands.derived import ON_PAGES, function_of
 from dcf.cli.wording import in_commands
-from dcf.verbs.description.verb import VERBS, Command, Verb, paged, worded
+from dcf.verbs.description.verb import VERBS, Command, Verb, paged
 from dcf.verbs.registry import TOOLS, ToolSpec
+from dcf.verbs.wording.named import renamed
 
-_HEAD = '''"""Every verb in a row. Derived from their descriptions by `make verbs`; do not edit."""
+_HEAD = '''"""A row for each verb, and for each command of one. Derived by `make verbs`; do not edit."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -21,7 +23,9 @@ TABLE: Final[Mapping[str, Row]] = {
 def table_source() -> str:
     """Return the module with the table."""
     specs = sorted(TOOLS.values(), key=lambda spec: place_of(spec.run.__module__))
-    return _HEAD + "".join(f"    {spec.name!r}: {_row(spec)},\n" for spec in specs) + "}\n"
+    verbs = "".join(f"    {spec.name!r}: {_row(spec)},\n" for spec in specs)
+    commands = "".join(f"    {row},\n" for spec in specs for row in _commands(VERBS.get(spec.name)))
+    return f"{_HEAD}{verbs}}}\n\nCOMMANDS: Final[Mapping[str, CommandRow]] = {{\n{commands}}}\n"
 
 
 def place_of(module: str) -> tuple[str, bool, str]:
@@ -30,15 +34,15 @@ def place_of(module: str) -> tuple[str, bool, str]:
 
 
 def _row(spec: ToolSpec) -> str:
-    required = tuple(name for name, field in spec.arguments.model_fields.items() if field.is_required())
-    lists = tuple(sorted(spec.profiles))
-    values = map(repr, (spec.run.__module__, spec.toolset, str(spec.scope), lists, required))
-    verb = VERBS.get(spec.name)
-    commands = [] if verb is None else [_command(verb, command) for command in verb.commands]
-    first, also = commands[0] if commands else "None", "".join(f"{row}, " for row in commands[1:])
-    more = f", ({also})" if also else ""
+    needed = " ".join(name for name, field in spec.arguments.model_fields.items() if field.is_required())
+    values = map(repr, (spec.run.__module__, spec.toolset, str(spec.scope), " ".join(sorted(spec.profiles)), needed))
     programs = ", for_programs=True" if spec.for_programs else ""
-    return f"Row({', '.join(values)}, {first}{more}{programs})"
+    return f"Row({', '.join(values)}{programs})"
+
+
+def _commands(verb: Verb | None) -> Iterator[str]:
+    if verb is not None:
+        yield from (f"{command.name!r}: {_command(verb, command)}" for command in verb.commands)
 
 
 def _command(verb: Verb, command: Command) -> str:
@@ -46,5 +50,5 @@ def _command(verb: Verb, command: Command) -> str:
     own = (function and getdoc(function)) or cleandoc(command.summary or "")
     summary = " ".join(own.partition("\n\n")[0].split()) if own else paged(verb.summary, ON_PAGES)
     documented = f", {command.function!r}" if function and getdoc(function) and not command.example else ""
-    worded_summary = in_commands(worded(summary, lambda word: word if word not in VERBS else f"`{word}`"))
-    return f"CommandRow({command.name!r}, {worded_summary!r}{documented})"
+    worded_summary = in_commands(renamed(summary, lambda name: name if name not in VERBS else f"`{name}`"))
+    return f"CommandRow({verb.name!r}, {worded_summary!r}{documented})"

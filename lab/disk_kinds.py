@@ -16,7 +16,7 @@ from lab.kind import Kind, freeze_worker, kill_worker
 from lab.torn_logs import TornLogs
 
 _UNSAFE_S: Final = 2.0
-"""What docs/decisions/durability.md lets `everysec` lose: the last two seconds of acknowledged writes."""
+"""What docs/decisions/storage/durability.md lets `everysec` lose: the last two seconds of acknowledged writes."""
 
 _POSTPONED_S: Final = 2.0
 """How much later than its answers Redis may write its log, while the sync before lasts: where the disk is busy."""

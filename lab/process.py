@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dcf.adapters.mailbox import Mailbox
+from dcf.features import installed, installed_lists, installed_notices, installed_runs  # noqa: F401 - before the first decision
 from dcf.features.children.operations import Children
 from dcf.features.external.operations import SignalSending
 from dcf.features.journal.operations import Journal
@@ -18,6 +19,8 @@ from dcf.features.retention.storage import Deletion
 from dcf.features.schedules.operations import Schedules
 from dcf.features.schedules.storage import ScheduleStore
 from dcf.features.search.storage import RunTexts
+from dcf.features.work.taker_storage import Takers
+from dcf.features.work.unassigned_operations import UnassignedWork
 from dcf.runs.clock.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.lifecycle import Lifecycle
@@ -97,6 +100,7 @@ def opened(place: Place) -> Iterator[Dcf]:
         platform,
         platform.deliver_all,
         to_run=Children(plane, starting, outbox).handle,
+        to_anybody=UnassignedWork(plane, Takers(connections), platform.deliver_all).offer,
     )
     retention = Retention(plane, store, outbox, Deletion(connections))
     deliveries = DeliveryThreads(notifications.deliver_all)

@@ -1,7 +1,7 @@
 """A primary in one region and its replica in another: the link between them is cut, and the region of the primary lost.
 
 Clients are led to the region that is to serve them, as when a person gives them another REDIS_URL. The lab does what
-docs/deployment.md tells that person to do ("When a region fails").
+docs/operating/failing-region.md tells that person to do ("When a region fails").
 """
 
 import random

@@ -17,6 +17,7 @@ from typing import Any
 
 from dcf.core.lifecycle.finalization import Finalize
 from dcf.errors import DcfError, UnknownRun
+from dcf.features.artifacts import quota_storage as artifact_quotas
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.checks import Listings
@@ -302,7 +303,7 @@ class Batch:
         before = {run: read_documents(client, run) for run in runs}
         self._call_late(dcf)
         if self._kind.sweeps:
-            patiently(lambda: [*Listings(dcf.connections).pages(repair=True)])
+            patiently(lambda: [*Listings(dcf.connections, settling=(artifact_quotas.settle,)).pages(repair=True)])
         left = {run: read_left(client, run) + read_asked(dcf.connections, run) for run in runs}
         by_run = defaultdict[str, list[Call]](list)
         for call in read_calls(self._folder):

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.peers`: install the peers, measure all systems, write docs/benchmarks.md and its picture."""
+"""`python -m benchmarks.peers`: install the peers, measure all, write docs/explanation/benchmark-*.md."""
 
 import argparse
 import json
@@ -27,8 +27,9 @@ from benchmarks.peers.systems import SYSTEMS, Place, System
 from benchmarks.peers.turns import Bench, Sample
 
 ROOT = Path(__file__).parents[2]
-DOCUMENT = ROOT / "docs" / "benchmarks.md"
-PICTURE = ROOT / "docs" / "benchmarks.svg"
+FIGURES = ROOT / "docs" / "explanation" / "benchmark-figures.md"
+RATIOS = ROOT / "docs" / "explanation" / "benchmark-ratios.md"
+PICTURE = ROOT / "docs" / "explanation" / "benchmarks.svg"
 RESULTS = Path(__file__).parent / "results.json"
 _PINGS = 2000
 
@@ -92,7 +93,8 @@ def read_options() -> argparse.Namespace:
 
 def write(heading: str, note: str, found: Found, systems: list[System]) -> None:
     """Write the tables and the picture."""
-    report.write(DOCUMENT, heading, found, systems)
+    report.write(FIGURES, report.tables(heading, found, systems))
+    report.write(RATIOS, report.ratios(heading, found, systems))
     PICTURE.write_text(picture.draw(Figures(found.rounds), systems, note), "utf-8")
 
 

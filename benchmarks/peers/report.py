@@ -1,4 +1,4 @@
-"""Writes what was measured as Markdown tables, between two marks in docs/benchmarks.md; the words around them stay."""
+"""Writes the results as Markdown tables between two marks of a page in docs/explanation. The words around them stay."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,22 +23,20 @@ _LEFT_OUT: Final = (
 _COSTS: Final = (Case("chain"), Case("dag", 1, 10))
 
 
-def write(document: Path, heading: str, found: Found, systems: Sequence[System]) -> None:
-    """Put the tables into the document."""
+def write(document: Path, tables_text: str) -> None:
+    """Put tables into a page."""
     before, _, rest = document.read_text("utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
-    document.write_text(f"{before}{BEGIN}\n\n{tables(heading, found, systems)}\n\n{END}{after}", "utf-8")
+    document.write_text(f"{before}{BEGIN}\n\n{tables_text}\n\n{END}{after}", "utf-8")
 
 
 def tables(heading: str, found: Found, systems: Sequence[System]) -> str:
-    """Return everything that was measured."""
+    """Return all results but the ratios."""
     figures, titles = Figures(found.rounds), {system.name: system.title for system in systems}
     systems = [system for system in systems if f"{system.name} at all" not in found.gaps]
     parts = [
         [heading],
         ["### Steps a second, one worker", "", *_rates(figures, systems)],
-        ["### dcf : peer, in the same rounds", "", *_ratios(figures, systems, whole_rate)],
-        ["### dcf : peer, after the submission", "", *_ratios(figures, systems, rate_after_submission), "", _LEFT_OUT],
         ["### Several workers, steps a second", "", *_crowds(figures, systems)],
         ["### What a step costs", "", *_costs(figures, systems)],
         ["### From a step's end to the next worker's function", "", *_hand_overs(found, systems)],
@@ -48,15 +46,27 @@ def tables(heading: str, found: Found, systems: Sequence[System]) -> str:
     return "\n\n".join("\n".join(part) for part in parts)
 
 
+def ratios(heading: str, found: Found, systems: Sequence[System]) -> str:
+    """Return dcf divided by each peer."""
+    figures = Figures(found.rounds)
+    systems = [system for system in systems if f"{system.name} at all" not in found.gaps]
+    parts = [
+        [heading],
+        ["### dcf : peer, in the same rounds", "", *_ratios(figures, systems, whole_rate)],
+        ["### dcf : peer, after the submission", "", *_ratios(figures, systems, rate_after_submission), "", _LEFT_OUT],
+    ]
+    return "\n\n".join("\n".join(part) for part in parts)
+
+
 def _rates(figures: Figures, systems: Sequence[System]) -> Iterator[str]:
     titles = [f"{SHAPES[case.shape]}, {case.concurrency} at once" for case in _CASES]
     rows = [[system.title, *(_whole(figures.rate(system.name, case)) for case in _CASES)] for system in systems]
     yield from _table(["", *titles], rows)
     smaller = [
-        f"{system.title} {', '.join(_sizes(figures, system))}" for system in systems if any(_sizes(figures, system))
+        f"{system.title}: {', '.join(_sizes(figures, system))}" for system in systems if any(_sizes(figures, system))
     ]
     if smaller:
-        yield from ("", f"Smaller than 1,000 steps, since they take long: {'; '.join(smaller)}.")
+        yield from ("", f"Smaller than 1,000 steps, since they take long. {'. '.join(smaller)}.")
 
 
 def _sizes(figures: Figures, system: System) -> list[str]:
@@ -102,8 +112,8 @@ def _costs(figures: Figures, systems: Sequence[System]) -> Iterator[str]:
     yield from _table(["", *titles], rows)
     yield ""
     yield (
-        "CPU is that of workers and servers (`dcf serve`, restate-server), without whoever submits. The chain is that "
-        "of one worker at concurrency 1, the dag at 10. Restate does not use Redis."
+        "CPU is that of workers and servers (`dcf serve`, restate-server), without the process that submits. The "
+        "chain is that of one worker at concurrency 1, the dag at 10. Restate does not use Redis."
     )
 
 
@@ -121,7 +131,7 @@ def _killed(found: Found, systems: Sequence[System]) -> Iterator[str]:
     rows = [
         [titles[one.system], str(one.in_hand), str(one.lost), str(one.repeated), _delay(one)] for one in found.killed
     ]
-    yield from _table(["", "in hand", "not done", "done twice", "begun again after"], rows)
+    yield from _table(["", "in progress", "not done", "done twice", "begun again after"], rows)
     yield ""
     yield (
         f"A Map of {STEPS} steps of {STEP_S:g} s; the only worker is killed amid it (SIGKILL, and all it forked) and "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dcf.application.lazy_parts import part
 from dcf.application.roots import ApplicationRoots
+from dcf.features import installed_language  # noqa: F401 - before the first workflow is read
 from dcf.settings.process import Settings
 from dcf.store.connection.opening import opened
 
@@ -132,13 +133,16 @@ class Application(ApplicationRoots):
     @part
     def sweep(self) -> "Sweep":
         """Repairs the indexes across runs."""
+        from dcf.features.artifacts import quota_storage as artifact_quotas
         from dcf.features.retention.expiring import Expiring
         from dcf.runs.clock.lost_timers import set_timer
         from dcf.runs.clock.sweep import Sweep
         from dcf.store.lists.checks import Listings
 
-        listings = Listings(self._connections, prefixes=self.settings.json_prefixes)
-        return Sweep(listings, Expiring(self._connections), self.artifacts, partial(set_timer, self.control_plane))
+        settling = (artifact_quotas.settle,)
+        listings = Listings(self._connections, prefixes=self.settings.json_prefixes, settling=settling)
+        cleaning = (Expiring(self._connections).take_off, self.artifacts.step)
+        return Sweep(listings, cleaning, partial(set_timer, self.control_plane))
 
     @part
     def health(self) -> "Health":
@@ -286,8 +290,11 @@ class Application(ApplicationRoots):
     @property
     def limits(self) -> "WorkLimiting":
         """The limits of work in progress, and the budgets of projects."""
-        assert self.control_plane.limits is not None, "made with the control plane"
-        return self.control_plane.limits
+        from dcf.features.work.limit_operations import limits_of
+
+        limits = limits_of(self.control_plane)
+        assert limits is not None, "made with the control plane"
+        return limits
 
     @property
     def diagnosis(self) -> "Diagnosis":

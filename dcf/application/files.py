@@ -10,12 +10,13 @@ from dcf.settings.process import Settings
 
 
 def local_directory(settings: Settings) -> Path:
-    """Return the directory of the local user, without making it."""
-    return settings.data_dir / "workflows"
+    """Return the directory of the local user, without making it: DCF_WORKFLOWS_DIR, where that is set."""
+    is_chosen = "workflows_dir" in settings.model_fields_set
+    return settings.workflows_dir if is_chosen else settings.data_dir / "workflows"
 
 
 def local_tree(settings: Settings, configured: FileTree) -> FileTree:
-    """Return the configured files; without any, the workflows directory of the data directory, made if it is missing.
+    """Return the configured files; without any, the directory of the local user, made if it is missing.
 
     Where it cannot be made the answer is the configured files, whose refusal names the variables to set.
     """

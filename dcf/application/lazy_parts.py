@@ -1,16 +1,9 @@
 """Parts of an object that are made when they are first requested, so that a process imports only what it uses."""
 
 from collections.abc import Callable
-from threading import RLock
-from typing import Any, Generic, Protocol, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar, overload
 
 Made = TypeVar("Made")
-
-
-class HasParts(Protocol):
-    """An object with parts. The lock keeps two threads from making the same part twice."""
-
-    making: RLock
 
 
 class part(Generic[Made]):  # noqa: N801 - it is used as a decorator, like `property`

@@ -8,6 +8,7 @@ from dcf.adapters.mailbox import Mailbox
 from dcf.adapters.platforms import Platforms
 from dcf.application.platforms import PlatformParts, default_kind
 from dcf.application.runs import PartsOfRuns
+from dcf.application.upkeep import open_upkeep
 from dcf.core.listing.sweep_results import Trouble
 from dcf.features.artifacts.operations import Artifacts
 from dcf.features.diagnosis.operations import Diagnosis, KindsOf
@@ -24,14 +25,14 @@ from dcf.features.traces.operations import RunTraces, open_traces
 from dcf.features.usage.operations import Usages
 from dcf.features.webhooks.operations import Offers
 from dcf.features.webhooks.storage import Webhooks
-from dcf.ports import Deliverer, Platform
+from dcf.features.work.limit_operations import limits_of
+from dcf.ports import Platform
 from dcf.runs.clock.clock import RunClock
-from dcf.runs.clock.upkeep import open_upkeep
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.notifying.activity import Activity
 from dcf.runs.notifying.breaker import Breaker, GuardedDeliverer
 from dcf.runs.notifying.deliveries import DeliveryThreads
-from dcf.runs.notifying.notifications import Notifications
+from dcf.runs.notifying.notifications import Notifications, ToAnybody
 from dcf.runs.notifying.queues import Lanes
 from dcf.runs.views.histories import Histories
 from dcf.settings.process import Settings
@@ -61,10 +62,21 @@ def platform_parts(settings: Settings, connections: Connections, plane: ControlP
     )
 
 
-def _notifications(parts: PartsOfRuns, platforms: Platforms, people: Deliverer) -> tuple[Notifications, Lanes]:
+def _notifications(
+    parts: PartsOfRuns, platforms: Platforms, mailbox: Mailbox, to_anybody: ToAnybody
+) -> tuple[Notifications, Lanes]:
     lanes, told, together = Lanes(platforms.remote_kinds_of), parts.told, platforms.deliver_all
-    to_run = parts.children.handle
-    found = Notifications(parts.plane, parts.outbox, told, platforms, together, people, to_run=to_run, lanes=lanes)
+    found = Notifications(
+        parts.plane,
+        parts.outbox,
+        told,
+        platforms,
+        together,
+        mailbox,
+        to_run=parts.children.handle,
+        to_anybody=to_anybody,
+        lanes=lanes,
+    )
     parts.retention.before_deletion(found.take_leave)
     return found, lanes
 
@@ -78,8 +90,8 @@ def clock_of(
 ) -> RunClock:
     """Return the clock of this process."""
     time, lists = ServerTime(connections), (parts.run_index, parts.due, parts.outbox)
-    upkeep = open_upkeep(connections, parts.plane.limits)
-    return RunClock(parts.plane, *lists, parts.retention, deliveries, time, activity, parts.schedules, upkeep, traces)
+    duties = (open_upkeep(connections, limits_of(parts.plane)).look,)
+    return RunClock(parts.plane, *lists, parts.retention, deliveries, time, activity, parts.schedules, duties, traces)
 
 
 def json_documents(settings: Settings, connections: Connections, plane: ControlPlane) -> JsonDocuments:
@@ -141,10 +153,10 @@ def health_of(settings: Settings, connections: Connections, *, remote: tuple[str
 
 @contextmanager
 def open_deliveries(
-    parts: PartsOfRuns, platforms: Platforms, mailbox: Mailbox
+    parts: PartsOfRuns, platforms: Platforms, mailbox: Mailbox, to_anybody: ToAnybody
 ) -> Iterator[tuple[Notifications, DeliveryThreads]]:
     """Return threads that deliver what runs owe: at once after a commit of this process, and when the clock says so."""
-    notifications, lanes = _notifications(parts, platforms, mailbox)
+    notifications, lanes = _notifications(parts, platforms, mailbox, to_anybody)
     deliveries = DeliveryThreads(notifications.deliver_all, further=lanes)
     parts.plane.hand_over_to(deliveries.hand_over, notifications.tell_at_once)
     try:

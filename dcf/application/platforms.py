@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Final, TypeAlias
 
 from dcf.adapters.mailbox import Mailbox, mailbox_platform
+from dcf.data import find_file
 from dcf.errors import InvalidArgument
 from dcf.features.webhooks.deliverer import KIND as WEBHOOK
 from dcf.features.webhooks.deliverer import WebhookDeliverer, webhook_platform
@@ -17,6 +18,7 @@ from dcf.features.webhooks.posting import Poster
 from dcf.features.webhooks.storage import Webhooks
 from dcf.ports import MAILBOX, Platform
 from dcf.settings.process import Settings
+from dcf.skills.servers import Registry
 from dcf.store.connection.connections import Connections
 from dcf.store.events.deliveries import SharedDeliveries
 from dcf.store.lists.agents import AgentRecords
@@ -62,6 +64,7 @@ def _open_letta(parts: PlatformParts) -> Iterator[Platform | None]:
             "Install it: pip install 'dcf-mcp[letta]'",
         ) from None
     key = settings.letta_api_key
+    registry = Registry(path=find_file(settings.skill_registry) or settings.skill_registry)
     options = letta.LettaOptions(
         base_url=settings.letta_base_url,
         api_key=None if key is None else key.get_secret_value(),
@@ -70,6 +73,7 @@ def _open_letta(parts: PlatformParts) -> Iterator[Platform | None]:
         run_deadline_s=settings.letta_run_deadline_s,
         allow_python_source=settings.allow_python_source_skills,
         mcp_servers={"dcf": _own_server(settings)},
+        find_server=registry.server,
     )
     with letta.LettaPlatform(options, SharedDeliveries(parts.connections)) as platform:
         yield platform.as_platform()

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from dcf.features.traces.operations import RunTraces
     from dcf.features.usage.operations import Usages
     from dcf.features.work.operations import WorkFinding
+    from dcf.features.work.taker_storage import Takers
+    from dcf.features.work.unassigned_operations import UnassignedWork
     from dcf.runs.clock.clock import RunClock
     from dcf.runs.control_plane import ControlPlane
     from dcf.runs.notifying.activity import Activity
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from dcf.store.access.api_keys import AccessKeys
     from dcf.store.events.history import History
     from dcf.store.events.inbox import Inbox
+    from dcf.store.events.outbox import OutboxEntry
     from dcf.workforce.assignment import Desk
     from dcf.workforce.composition import Workforce
     from dcf.workforce.crew.workers import Workers
@@ -81,6 +84,9 @@ class ApplicationRoots:
 
     def _tell_at_once(self, workflow_id: str, notices: "Sequence[Notice]", snapshot: "Snapshot", writer: str) -> None:
         self.notifications.tell_at_once(workflow_id, notices, snapshot, writer)
+
+    def _to_anybody(self, workflow_id: str, entries: "Sequence[OutboxEntry]", snapshot: "Snapshot") -> int:
+        return self._unassigned.offer(workflow_id, entries, snapshot)
 
     def _list_kept(self, definition: "Definition", project: str | None) -> None:
         self.catalogue.list_kept(definition, project)
@@ -256,7 +262,7 @@ class ApplicationRoots:
         from dcf.application.parts import open_deliveries
 
         mailbox = self._platform_parts.mailbox
-        return self._resources.enter_context(open_deliveries(self._runs, self.platforms, mailbox))
+        return self._resources.enter_context(open_deliveries(self._runs, self.platforms, mailbox, self._to_anybody))
 
     @property
     def notifications(self) -> "Notifications":
@@ -277,6 +283,20 @@ class ApplicationRoots:
         from dcf.store.events.inbox import Inbox
 
         return Inbox(self._connections, wait_replicas=self.settings.wait_replicas)
+
+    @part
+    def takers(self) -> "Takers":
+        """The agents that wait for work that no agent is assigned to."""
+        from dcf.features.work.taker_storage import Takers
+
+        return Takers(self._connections)
+
+    @part
+    def _unassigned(self) -> "UnassignedWork":
+        """Notifies agents that wait for such work."""
+        from dcf.features.work.unassigned_operations import UnassignedWork
+
+        return UnassignedWork(self.control_plane, self.takers, self._platform_parts.mailbox.deliver_all)
 
     @part
     def work(self) -> "WorkFinding":

@@ -11,8 +11,8 @@ from dcf.asl.flow import render
 from dcf.asl.json_schema.check import Misfit, misfits
 from dcf.asl.jsonata.expressions import Query
 from dcf.asl.surroundings import Surroundings
+from dcf.asl.tasks.gates import Gate
 from dcf.errors import StateError
-from dcf.features.gates.gate import Gate
 from dcf.values.json_text import Json, dump
 from dcf.values.records import record
 from dcf.values.text_pieces import clip

@@ -5,12 +5,12 @@ from functools import partial
 from typing import Final
 
 from dcf.asl.machine import Place, Task, Workable
+from dcf.asl.resources import Kind
 from dcf.asl.steps import Entry, OpenTask
 from dcf.asl.surroundings import Chance, Clock, Context, RunContext, Spending, Surroundings
+from dcf.asl.tasks.extensions import LANGUAGE
+from dcf.asl.tasks.signals import signal_name
 from dcf.asl.waiting import timeouts
-from dcf.features.children.request import read_child_input
-from dcf.features.external.signal import signal_name
-from dcf.features.people.description import read_human_task
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
@@ -48,7 +48,7 @@ def opened_task(here: Place, source: str | None, entry: Entry, around: Surroundi
     state = here.state
     assert isinstance(state, Task), "the caller looked"
     timeout, heartbeat = timeouts(state, entry.raw, around)
-    effective, served = _checked(state, state.flow.effective(entry.raw, around)), state.served_by
+    effective, served = state.flow.effective(entry.raw, around), state.served_by
     return OpenTask(
         path=here.path,
         source=source,
@@ -58,18 +58,15 @@ def opened_task(here: Place, source: str | None, entry: Entry, around: Surroundi
         heartbeat_s=heartbeat,
         gets_token=served.gets_token,
         waits_as=None if served.is_worked else served.waits_as,
-        human=read_human_task(effective) if served.kind == "human" else None,
+        asks=_read_input(served.kind, effective),
     )
 
 
-def _checked(state: Task, effective: Json) -> Json:
-    """Return the input; raise StateError for one that does not say which signal, or which child run, is meant."""
-    match state.served_by.kind:
-        case "signal":
-            signal_name(effective)
-        case "child":
-            read_child_input(effective)
-    return effective
+def _read_input(kind: Kind, effective: Json) -> object:
+    """Return the input as the capability reads it that offers this kind; raise StateError for one with flaws."""
+    if kind == "signal":
+        signal_name(effective)
+    return LANGUAGE.resources[kind].entered(effective) if kind in LANGUAGE.resources else None
 
 
 def _context(here: Place, entry: Entry, given: Mapping[str, Json], visit: str) -> dict[str, Json]:

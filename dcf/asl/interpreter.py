@@ -46,9 +46,9 @@ from dcf.asl.steps import (
     next_item,
 )
 from dcf.asl.surroundings import NOWHERE, Clock, RunContext, Spending, Surroundings
+from dcf.asl.tasks.signals import kept_signal
 from dcf.asl.waiting import wait_until
 from dcf.errors import StateError
-from dcf.features.external.signal import kept_signal
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 

@@ -3,6 +3,7 @@
 Every other module asks here and never looks at the text of a Resource itself. Pure.
 """
 
+import re
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
@@ -15,9 +16,14 @@ CALLBACK: Final = f"dcf:callback{FOR_CALLBACK}"
 FUNCTION: Final = "dcf:task:"
 """Begins the Resource of a Task for a Python function: its module and name follow. An agent takes the lease."""
 
+_OWN: Final = "dcf:"
+"""Begins all Resources of dcf."""
+
 HUMAN: Final = "dcf:human"
 SIGNAL: Final = "dcf:signal"
 CHILD: Final = "arn:aws:states:::states:startExecution"
+
+_INVOKE: Final = re.compile(r"arn:aws[a-z-]*:states:::lambda:invoke")
 
 WAITING: Final = frozenset({"Callback", "Human", "Signal", "Child", "Gate"})
 """What the document of a state says as its type while it waits for something outside, such as the verdicts of gates."""
@@ -33,6 +39,7 @@ class Resource:
     `is_worked`: an agent takes a lease first. `waits_as` is the type that the state's document has while it waits; None
     if it never does. `gets_token`: the context object has a task token. `suffix` is that of a child run: "", ".sync",
     ".sync:2" or ".waitForTaskToken". `function` is the module and name of the function that is meant, if it says so.
+    `is_invocation`: its input is FunctionName and Payload; a function gets the Payload and returns that of the result.
     """
 
     kind: Kind
@@ -41,6 +48,7 @@ class Resource:
     gets_token: bool
     suffix: str = ""
     function: str | None = None
+    is_invocation: bool = False
 
 
 WORK: Final = Resource(kind="work", is_worked=True, waits_as=None, gets_token=False)
@@ -60,9 +68,22 @@ def read_resource(text: str | None) -> Resource:
     if text.startswith(CHILD) and suffix in _SUFFIXES:
         return _outside("child", suffix=suffix)
     function = text.removeprefix(FUNCTION).removesuffix(FOR_CALLBACK) if text.startswith(FUNCTION) else None
+    invokes = _INVOKE.fullmatch(text.removesuffix(FOR_CALLBACK)) is not None
     if text.endswith(FOR_CALLBACK):
-        return _outside("callback", is_worked=text != CALLBACK, suffix=FOR_CALLBACK, function=function)
-    return WORK if function is None else replace(WORK, function=function)
+        outside = _outside("callback", is_worked=text != CALLBACK, suffix=FOR_CALLBACK, function=function)
+        return replace(outside, is_invocation=True) if invokes else outside
+    return replace(WORK, function=function, is_invocation=invokes) if function or invokes else WORK
+
+
+def is_never_called(text: str | None, *, is_assigned: bool) -> bool:
+    """Return True for a Resource that nothing calls: one of dcf's that there is not, or a foreign one without an agent.
+
+    An agent that is assigned does the Task, whatever its Resource says; a Resource of dcf's own is misspelt even then.
+    """
+    resource = read_resource(text)
+    if text is None or resource.kind != "work" or resource.function is not None:
+        return False
+    return text.startswith(_OWN) or not is_assigned
 
 
 def _outside(kind: Kind, *, is_worked: bool = False, suffix: str = "", function: str | None = None) -> Resource:

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 from dcf.asl.surroundings import KeptSignal
-from dcf.features.people.description import HumanTask
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
@@ -74,8 +73,8 @@ class OpenTask:
     """A Task was entered: its worker gets `effective`, within the timeouts.
 
     `gets_token`: there is a task token for this visit, `$$.Task.Token`, which the seed of the engine's clock names.
-    `waits_as`: no worker has it, it waits for something outside from now on (`asl/resources.py`). `human` is what a
-    human task asks.
+    `waits_as`: no worker has it, it waits for something outside from now on (`asl/resources.py`). `asks` is `effective`
+    as the capability read it that offers the kind of Resource (`asl/tasks/extensions.py`); None without one.
     """
 
     path: str
@@ -86,7 +85,7 @@ class OpenTask:
     heartbeat_s: int | None
     gets_token: bool = False
     waits_as: str | None = None
-    human: HumanTask | None = None
+    asks: object = None
 
 
 @record(frozen=True, slots=True, kw_only=True)

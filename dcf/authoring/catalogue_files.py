@@ -1,6 +1,7 @@
 """Reads definitions of the catalogue from a directory: Markdown with front matter, and jobs (`job_files`).
 
-`agents/**/*.md` are personas, `rules/**/*.md` rules, `workflows/**/*.md` workflows. A file with a problem is left out,
+`agents/**/*.md` are personas, `rules/**/*.md` rules, `workflows/**/*.md` workflows, and
+`contracts/**/*.schema.json` JSON Schemas of the profile `midex`. A file with a problem is left out,
 and all of its problems are told; nothing is left out without a word.
 """
 
@@ -9,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from dcf.authoring import job_files
-from dcf.authoring.files import SourceFiles
+from dcf.authoring.files import MAX_FILE, SourceFiles
 from dcf.authoring.front_matter import split
 from dcf.errors import InvalidArgument
 from dcf.features.catalogue.model import (
@@ -22,7 +23,7 @@ from dcf.features.catalogue.model import (
     Owner,
     check_definition,
 )
-from dcf.values.located import Located, LocatedFields, Report, SourcePlace, SourceProblem
+from dcf.values.located import Located, LocatedFields, Report, SourcePlace, SourceProblem, read_json
 from dcf.values.records import record
 
 AUTHOR: Final = "files"
@@ -32,8 +33,11 @@ _FOLDERS: Final = {
     "rules": DefinitionKind.RULE,
     "workflows": DefinitionKind.WORKFLOW,
 }
+_CONTRACTS: Final = "contracts"
+_SCHEMA: Final = ".schema.json"
 _COMPLEXITIES: Final = ("simple", "moderate", "high")
-_KNOWN: Final = ("name", "description", "version", "tags", "keywords", "globs", "complexity", "alwaysApply", "phases")
+_LABELS: Final = ("name", "description", "version", "tags", "keywords", "globs", "fileTypes", "complexity")
+_KNOWN: Final = (*_LABELS, "alwaysApply", "phases")
 _PHASE: Final = ("phase", "agent", "description", "dependsOn", "allowParallel")
 _MOST_PHASES: Final = 100
 _LONGEST_PHASE: Final = 100
@@ -68,6 +72,8 @@ def read_catalogue(root: Path, owner: Owner) -> CatalogueSources:
     for folder, kind in _FOLDERS.items():
         for name in listing.find(f"{folder}/**/*.md"):
             take(name, lambda files, one, kind=kind: _read_markdown(files, one, kind, owner), root)  # type: ignore[misc]
+    for name in listing.find(f"{_CONTRACTS}/**/*{_SCHEMA}"):
+        take(name, lambda files, one: _read_contract(files, one, owner), root)
     jobs = root / job_files.HIDDEN
     for name in SourceFiles(jobs, listing.report).find(job_files.PATTERN):
         take(name, lambda files, one: job_files.read_job(files, one, owner), jobs)
@@ -75,10 +81,24 @@ def read_catalogue(root: Path, owner: Owner) -> CatalogueSources:
     problems.extend(_twice(found))
     if not found and not problems:
         message = "The directory holds no definitions."
-        hint = "Write agents/NAME.md, rules/NAME.md, workflows/NAME.md, or .deepwork/jobs/NAME/job.yml."
+        hint = (
+            "Write agents/NAME.md, rules/NAME.md, workflows/NAME.md, contracts/NAME.schema.json, or "
+            ".deepwork/jobs/NAME/job.yml."
+        )
         place = SourcePlace(root.name or ".")
         problems.append(SourceProblem(place=place, code="no_sources", message=message, hint=hint))
     return CatalogueSources(definitions=tuple(found), problems=tuple(problems), warnings=tuple(warnings))
+
+
+def _read_contract(files: SourceFiles, name: str, owner: Owner) -> NewDefinition | None:
+    text = files.read(name)
+    found = None if text is None else read_json(text, SourcePlace(name), files.report, max_bytes=MAX_FILE)
+    if found is None:
+        return None
+    contract = PurePosixPath(name).name.removesuffix(_SCHEMA)
+    return NewDefinition(
+        kind=DefinitionKind.CONTRACT, name=contract, content=found.plain(), author=AUTHOR, owner=owner, source=name
+    )
 
 
 def _read_markdown(files: SourceFiles, name: str, kind: DefinitionKind, owner: Owner) -> NewDefinition | None:
@@ -102,7 +122,7 @@ def _read_markdown(files: SourceFiles, name: str, kind: DefinitionKind, owner: O
         description=fields.text("description", longest=LONGEST_DESCRIPTION),
         tags=fields.texts("tags", longest=LONGEST_LABEL),
         keywords=fields.texts("keywords", longest=LONGEST_LABEL),
-        globs=fields.texts("globs", longest=LONGEST_LABEL),
+        globs=fields.texts("globs" if "globs" in fields else "fileTypes", longest=LONGEST_LABEL),
         always_apply=fields.flag("alwaysApply", default=False),
         complexity=fields.choice("complexity", _COMPLEXITIES, "moderate") if kind is DefinitionKind.WORKFLOW else None,
         attributes={**more, **({"phases": phases} if phases else {})},

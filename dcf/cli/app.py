@@ -18,11 +18,7 @@ from dcf.cli.termination import end_when_told
 from dcf.version import __version__
 
 app = typer.Typer(
-    name="dcf",
-    cls=CommandGroup,
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
+    name="dcf", cls=CommandGroup, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False
 )
 
 

@@ -21,6 +21,5 @@ ValuesArgument: TypeAlias = Annotated[
     typer.Argument(metavar="[NAME=VALUE]...", help="Input of a flow: NAME=VALUE, or NAME=@FILE.", show_default=False),
 ]
 OptionalRun: TypeAlias = Annotated[
-    str | None,
-    typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).", autocompletion=complete_run),
+    str | None, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).", autocompletion=complete_run)
 ]

@@ -40,18 +40,18 @@ def user_name(option: str) -> str:
 
 
 @contextmanager
-def recorded(found: "Application", change: str, about: Mapping[str, str]) -> "Iterator[Recording]":
+def recorded(application: "Application", change: str, about: Mapping[str, str]) -> "Iterator[Recording]":
     """Record a change in the audit trail, made by the local user."""
-    with by_the_local_user(), found.audit.recording(change, about) as recording:
+    with by_the_local_user(), application.audit.recording(change, about) as recording:
         yield recording
         recording.outcome = "ok"
 
 
-def accepted(answer: Answer | Refusal, run: str) -> Answer:
-    """Return the answer about a run; raise a refusal as an error of the command, in the words of commands."""
+def accepted(answer: Answer | Refusal, **known: Json) -> Answer:
+    """Return the answer; raise a refusal of a call with these arguments as an error, in the words of commands."""
     if isinstance(answer, Refusal):
         problems: dict[str, Json] = {"problems": list(answer.problems)}
-        raise refused(answer.code, answer.message, answer.hint, problems, known={"workflow_id": run})
+        raise refused(answer.code, answer.message, answer.hint, problems, known=known)
     return answer
 
 
@@ -67,8 +67,8 @@ def refused(
 
     `verb` was called, with the arguments `known`.
     """
-    said = message if verb is None else in_options(message, verb)
-    failure = ToolCallFailed(code, said, in_commands(hint, verb, known), answer)
+    worded = message if verb is None else in_options(message, verb)
+    failure = ToolCallFailed(code, worded, in_commands(hint, verb, known), answer)
     problems: Json = answer.get("problems")
     for problem in problems or ():
         failure.add_note(f"{problem['path'] or '/'}: {problem['message']}")

@@ -4,13 +4,10 @@ To import and declare all commands takes a tenth of a second. A process runs one
 """
 
 from copy import copy
-from functools import cache
-from importlib import import_module
 from typing import Any, Final
 
 import typer
 from typer.core import TyperCommand, TyperGroup
-from typer.main import get_group
 
 from dcf.cli.command_table import ListedCommand, rows_of
 from dcf.cli.front_page import front_page
@@ -64,15 +61,6 @@ class CommandGroup(RowGroup):
         formatter.write(front_page())
 
 
-@cache
-def declared_by(module: str) -> TyperGroup:
-    """Import a module of the table; return the group of the commands that it declares."""
-    place = import_module(f"dcf.cli.{module}")  # nosemgrep: nothing-of-a-caller-is-executed - only modules of the table
-    part = typer.Typer(rich_markup_mode=_MARKUP)
-    place.mount(part)
-    return get_group(part)
-
-
 def command_of(row: ListedCommand) -> Any:
     """Return the command of a row, or the group of a noun. What serves prints lines for who started it, no answer."""
     if row.is_noun:
@@ -85,17 +73,15 @@ def command_of(row: ListedCommand) -> Any:
 
 
 def _declared(row: ListedCommand) -> Any:
-    """Return a command as it is declared: a function, that of a verb, or one of a module."""
+    """Return a command as it is declared: by a function, or by the description of a verb."""
     if row.function is not None:
-        from dcf.cli.commands.declaring import declared, named
+        from dcf.cli.command_table import declared, named
 
         return declared(row.name, named(row.function))
-    if row.verb is not None:
-        from dcf.cli.commands.derived import command_of_verb
+    assert row.verb is not None, f"{row.name} has a function or a verb"
+    from dcf.cli.commands.derived import command_of_verb
 
-        return command_of_verb(row.verb, row.full_name)
-    assert row.module is not None, f"{row.name} has a module or a verb"
-    return declared_by(row.module).commands[row.full_name]
+    return command_of_verb(row.verb, row.full_name)
 
 
 def _also_behind(command: Any, option: Any) -> Any:

@@ -1,16 +1,22 @@
-"""The table of the commands of `dcf`: the module and the first words of the help of each, and the nouns.
+"""The table of the commands of `dcf`: the function and the first words of the help of each, and the nouns.
 
 The commands of every day are words alone. Each of the others is a noun and what is done with it: `dcf runs pause`. The
 same word does the same with every noun: `ls` lists, `show` reads what is named, `add` makes it, `delete` ends it.
 
 `dcf --help` prints this table, and a command imports its own module only (`command_group`). A test compares the table
-with the modules. A new command needs an entry here, or a description of its verb.
+with the functions. A new command needs an entry here, or a description of its verb.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Any, Final, NamedTuple, cast
 
-from dcf.verbs.description.table import TABLE
+import typer
+from typer.core import TyperCommand
+from typer.main import get_command
+
+from dcf.verbs.description.table import COMMANDS
 
 DAILY: Final[Mapping[str, str]] = {
     "run": "Run a workflow here, with a server and a worker for all Tasks",
@@ -101,161 +107,176 @@ NOUNS: Final[Mapping[str, Noun]] = {
     "skills": Noun("Write and look at skills", ids=("manifestId",)),
     "agents": Noun(
         "Register and connect agents; list their tools",
-        "Agents that are made elsewhere get their work by signed POST (docs/webhooks.md).",
+        "Agents that are made elsewhere get their work by signed POST (docs/agents/webhooks.md).",
         ids=("agent_id",),
     ),
     "keys": Noun(
-        "API keys for agents and people elsewhere",
-        "They call `dcf serve --transport http` with them.",
-        ids=("key_id",),
+        "API keys for agents and people elsewhere", "They call `dcf serve --transport http` with them.", ids=("key_id",)
     ),
     "store": Noun("Look after the Redis of dcf: its audit trail, its clock, its form"),
     "context": Noun("Which place commands work on: this machine, or a server", ids=("name",)),
 }
 """The first words of the commands of two words, in the order in which help lists them."""
 
-_TABLE: Final[Mapping[str, Mapping[str, str]]] = {
-    "running.run": {
-        "run": (
-            "Run a workflow here: starts Redis (unless REDIS_URL is set), an MCP server and a worker process for"
-            " all Tasks."
+_COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    "run": (
+        "dcf.cli.running.run:run",
+        (
+            "Run a workflow here: starts Redis (unless REDIS_URL is set), an MCP server and a worker"
+            " process for all Tasks."
         ),
-    },
-    "reading.show": {
-        "show": "Show where a run stands: its states, who holds what until when, output or error.",
-        "doctor": (
-            "Check how dcf is: whether Redis takes writes, memory, durability, replicas, clock, agents, platform,"
-            " lists."
+    ),
+    "show": (
+        "dcf.cli.reading.show:show",
+        "Show where a run stands: its states, who holds what until when, output or error.",
+    ),
+    "doctor": (
+        "dcf.cli.reading.show:doctor",
+        "Check how dcf is: whether Redis takes writes, memory, durability, replicas, clock, agents, platform, lists.",
+    ),
+    "runs export": (
+        "dcf.cli.reading.export:export",
+        "Export a run: its workflow, documents, history, journal and artifacts as JSON, or what people look at.",
+    ),
+    "runs timeline": (
+        "dcf.cli.reading.timelines:show_timeline",
+        "Show when each state of a run was ready, worked on, backing off, had lost its agent, or waited.",
+    ),
+    "runs top": (
+        "dcf.cli.reading.top:top",
+        (
+            "Show the live runs, those that are stuck first, and the agents with what they hold; on a"
+            " terminal until Ctrl-C."
         ),
-    },
-    "reading.export": {
-        "runs export": (
-            "Export a run: its workflow, documents, history, journal and artifacts as JSON, or what people look at."
+    ),
+    "watch": (
+        "dcf.cli.reading.watch:watch",
+        "Watch a run until it is over: a live table on a terminal, elsewhere a line for each change.",
+    ),
+    "projects index": (
+        "dcf.cli.features.project_files:index",
+        "Index the text files of a project's directories on this machine, in place of those indexed before.",
+    ),
+    "runs trace": (
+        "dcf.cli.reading.traces:trace",
+        "Send a run's whole trace to an OpenTelemetry collector, made from its history; needs the extra otel.",
+    ),
+    "store audit": (
+        "dcf.cli.commands.audit:audit",
+        "List who changed agents, skills, files, documents and API keys, and what was refused, newest first.",
+    ),
+    "runs prune": (
+        "dcf.cli.features.retention:prune",
+        "Delete runs that ended long ago: counts them, asks, and deletes them one by one. Runs on hold are kept.",
+    ),
+    "workflows language": (
+        "dcf.cli.reading.language:language",
+        "Show how a workflow is written, on one page: examples that are valid, data, agents, limits.",
+    ),
+    "validate": (
+        "dcf.cli.reading.language:validate",
+        "Check a workflow without running it: its form, its imports, the agents and skills it names, every ASL rule.",
+    ),
+    "simulate": (
+        "dcf.cli.reading.language:simulate",
+        "Run a workflow here with mocked Tasks and virtual time, and show every state that was entered and left.",
+    ),
+    "compile": (
+        "dcf.cli.commands.compiling:compile_file",
+        (
+            "Print the workflow document that a flow becomes: Amazon States Language with JSONata,"
+            " complete without the file."
         ),
-    },
-    "reading.timelines": {
-        "runs timeline": (
-            "Show when each state of a run was ready, worked on, backing off, had lost its agent, or waited."
+    ),
+    "graph": (
+        "dcf.cli.reading.graphs:graph",
+        "Draw a workflow, or a run with how its states stand: as text, as a Mermaid flowchart or as SVG.",
+    ),
+    "init": (
+        "dcf.cli.commands.init:init",
+        "Make a directory with a new workflow: a flow in Python, an input, tests, a README, and AGENTS.md.",
+    ),
+    "catalogue load": (
+        "dcf.cli.features.catalogue:load",
+        "Load the definitions of a directory: Markdown with front matter, and jobs.",
+    ),
+    "agents tools": (
+        "dcf.cli.commands.reference:tools",
+        "List the tools with the scope each needs, or print their reference.",
+    ),
+    "host": (
+        "dcf.cli.processes.host:host",
+        "Run agents that have no server of their own: Python handlers, Claude Code, or an SDK with its model.",
+    ),
+    "serve": (
+        "dcf.cli.processes.servers:serve",
+        "Serve the MCP tools. Any number of servers may run on one Redis, behind any balancer.",
+    ),
+    "worker": (
+        "dcf.cli.processes.servers:worker",
+        "Serve Python functions for states: waits for events of one agent id, leases, works, writes, notifies.",
+    ),
+    "store pulse": (
+        "dcf.cli.processes.servers:pulse",
+        "Be the clock: fires due timers and delivers owed notifications. Any number may run; servers do it as well.",
+    ),
+    "workflows stub": (
+        "dcf.cli.processes.stub:stub",
+        "Serve the stub tools over MCP (Streamable HTTP), so that workflows with tools need no outside service.",
+    ),
+    "agents local": (
+        "dcf.cli.processes.local:local",
+        "Serve an agent on this machine: the tools of a dcf server, and what needs the disk.",
+    ),
+    "web": (
+        "dcf.cli.processes.web:web",
+        (
+            "Serve the web page: runs, and each run's picture, states and events. It changes nothing"
+            " without --allow-actions."
         ),
-    },
-    "reading.top": {
-        "runs top": (
-            "Show the live runs, those that are stuck first, and the agents with what they hold; on a terminal"
-            " until Ctrl-C."
-        ),
-    },
-    "reading.watch": {
-        "watch": "Watch a run until it is over: a live table on a terminal, elsewhere a line for each change.",
-    },
-    "features.project_files": {
-        "projects index": (
-            "Index the text files of a project's directories on this machine, in place of those indexed before."
-        ),
-    },
-    "reading.traces": {
-        "runs trace": (
-            "Send a run's whole trace to an OpenTelemetry collector, made from its history; needs the extra otel."
-        ),
-    },
-    "commands.audit": {
-        "store audit": (
-            "List who changed agents, skills, files, documents and API keys, and what was refused, newest first."
-        ),
-    },
-    "features.retention": {
-        "runs prune": (
-            "Delete runs that ended long ago: counts them, asks, and deletes them one by one. Runs on hold are kept."
-        ),
-    },
-    "reading.language": {
-        "workflows language": (
-            "Show how a workflow is written, on one page: examples that are valid, data, agents, limits."
-        ),
-        "validate": (
-            "Check a workflow without running it: its form, its imports, the agents and skills it names, every"
-            " ASL rule."
-        ),
-        "simulate": (
-            "Run a workflow here with mocked Tasks and virtual time, and show every state that was entered and left."
-        ),
-    },
-    "commands.compiling": {
-        "compile": (
-            "Print the workflow document that a flow becomes: Amazon States Language with JSONata, complete"
-            " without the file."
-        ),
-    },
-    "reading.graphs": {
-        "graph": ("Draw a workflow, or a run with how its states stand: as text, as a Mermaid flowchart or as SVG."),
-    },
-    "commands.init": {
-        "init": "Make a directory with a new workflow: a flow in Python, an input, tests, a README, and AGENTS.md.",
-    },
-    "features.catalogue": {
-        "catalogue load": "Load the definitions of a directory: Markdown with front matter, and jobs.",
-    },
-    "commands.reference": {
-        "agents tools": "List the tools with the scope each needs, or print their reference.",
-    },
-    "processes.host": {
-        "host": (
-            "Run agents that have no server of their own: Python handlers, Claude Code, or an SDK with its model."
-        ),
-    },
-    "processes.servers": {
-        "serve": "Serve the MCP tools. Any number of servers may run on one Redis, behind any balancer.",
-        "worker": (
-            "Serve Python functions for states: waits for events of one agent id, leases, works, writes, notifies."
-        ),
-        "store pulse": (
-            "Be the clock: fires due timers and delivers owed notifications. Any number may run; servers do it as well."
-        ),
-    },
-    "processes.stub": {
-        "workflows stub": (
-            "Serve the stub tools over MCP (Streamable HTTP), so that workflows with tools need no outside service."
-        ),
-    },
-    "processes.local": {
-        "agents local": "Serve an agent on this machine: the tools of a dcf server, and what needs the disk.",
-    },
-    "processes.web": {
-        "web": (
-            "Serve the web page: runs, and each run's picture, states and events. It changes nothing without"
-            " --allow-actions."
-        ),
-    },
-    "commands.keys": {
-        "keys add": "Make a key and print it, this once: only its digest is stored.",
-        "keys show": "Show one key: what it may do, its quotas, and how much of them is used.",
-        "keys ls": "List the keys, oldest first, without the keys themselves.",
-        "keys revoke": "End a key for good, at every server at once.",
-    },
-    "commands.skills": {
-        "skills generate": (
-            "Generate manifests, their catalogue and the stub's configuration. With any problem nothing is written."
-        ),
-        "skills validate": (
-            "Check sources, or one manifest, without writing anything. Each problem is one line with its place."
-        ),
-        "skills ls": (
-            "List the generated manifests that planners can choose from: of DCF_MANIFESTS_DIR, or of the server in use."
-        ),
-    },
-    "commands.contexts": {
-        "context show": "Say which place commands work on, and why: this machine, or a server by URL and key.",
-        "context add": "Add a server by its URL and an API key. No call is made.",
-        "context use": "Choose the place that commands work on where nothing else says so; `local` is this machine.",
-        "context ls": "List the contexts, `local` first; a star stands before the one in use.",
-        "context rm": (
-            "Remove a context, and its key where `dcf context add` kept that; a file that --key-file named stays."
-        ),
-    },
-    "commands.store": {
-        "store move": "Move all documents of this Redis to another form, while no process of dcf uses it.",
-    },
+    ),
+    "keys add": ("dcf.cli.commands.keys:add", "Make a key and print it, this once: only its digest is stored."),
+    "keys show": (
+        "dcf.cli.commands.keys:show",
+        "Show one key: what it may do, its quotas, and how much of them is used.",
+    ),
+    "keys ls": ("dcf.cli.commands.keys:list_keys", "List the keys, oldest first, without the keys themselves."),
+    "keys revoke": ("dcf.cli.commands.keys:revoke", "End a key for good, at every server at once."),
+    "skills generate": (
+        "dcf.cli.commands.skills:generate",
+        "Generate manifests, their catalogue and the stub's configuration. With any problem nothing is written.",
+    ),
+    "skills validate": (
+        "dcf.cli.commands.skills:validate",
+        "Check sources, or one manifest, without writing anything. Each problem is one line with its place.",
+    ),
+    "skills ls": (
+        "dcf.cli.commands.skills:list_skills",
+        "List the generated manifests that planners can choose from: of DCF_MANIFESTS_DIR, or of the server in use.",
+    ),
+    "context show": (
+        "dcf.cli.commands.contexts:show",
+        "Say which place commands work on, and why: this machine, or a server by URL and key.",
+    ),
+    "context add": ("dcf.cli.commands.contexts:add", "Add a server by its URL and an API key. No call is made."),
+    "context use": (
+        "dcf.cli.commands.contexts:use",
+        "Choose the place that commands work on where nothing else says so; `local` is this machine.",
+    ),
+    "context ls": (
+        "dcf.cli.commands.contexts:list_contexts",
+        "List the contexts, `local` first; a star stands before the one in use.",
+    ),
+    "context rm": (
+        "dcf.cli.commands.contexts:remove",
+        "Remove a context, and its key where `dcf context add` kept that; a file that --key-file named stays.",
+    ),
+    "store move": (
+        "dcf.cli.commands.store:move",
+        "Move all documents of this Redis to another form, while no process of dcf uses it.",
+    ),
 }
-"""The summary of each command by module of `dcf.cli` and name."""
+"""The function of each command that is none of a verb, and its summary."""
 
 
 _WATCHED: Final = frozenset(
@@ -276,16 +297,15 @@ _IDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class ListedCommand(NamedTuple):
-    """A command as help lists it, and the module whose `mount` declares it or the verb that it is derived from.
+    """A command as help lists it: a `function`, written `module:function`, or derived from the description of a `verb`.
 
-    `name` is its last word. The command of a verb may be a `function` of its own.
+    `name` is its last word. The command of a verb may be a function of its own.
     """
 
     full_name: str
     summary: str
-    module: str | None = None
-    verb: str | None = None
     function: str | None = None
+    verb: str | None = None
     is_noun: bool = False
 
     @property
@@ -311,23 +331,37 @@ class ListedCommand(NamedTuple):
     @property
     def serves(self) -> bool:
         """True if it is a process that serves, and has no answer."""
-        return self.module is not None and self.module.startswith("processes.")
+        return self.function is not None and self.function.startswith("dcf.cli.processes.")
 
 
 def rows() -> Iterator[ListedCommand]:
     """Return all commands, in no order."""
-    for module, commands in _TABLE.items():
-        for name, summary in commands.items():
-            yield ListedCommand(name, summary, module)
-    for verb, row in TABLE.items():
-        for command in () if row.command is None else (row.command, *row.also):
-            yield ListedCommand(command.name, command.summary, verb=verb, function=command.function)
+    for name, (function, summary) in _COMMANDS.items():
+        yield ListedCommand(name, summary, function)
+    for name, command in COMMANDS.items():
+        yield ListedCommand(name, command.summary, command.function, command.verb)
 
 
 def rows_of(noun: str) -> list[ListedCommand]:
     """Return the commands of a noun by name; without one those of every day, and the nouns, in the order of help."""
-    found = {row.name: row for row in rows() if row.noun == noun}
+    commands = {row.name: row for row in rows() if row.noun == noun}
     if noun:
-        return [found[name] for name in sorted(found)]
+        return [commands[name] for name in sorted(commands)]
     nouns = (ListedCommand(name, about.summary, is_noun=True) for name, about in NOUNS.items())
-    return [*(found[name] for name in DAILY), *nouns]
+    return [*(commands[name] for name in DAILY), *nouns]
+
+
+def named(place: str) -> Callable[..., Any]:
+    """Return a function of the command line that a description names as `module:function`."""
+    module, _, function = place.partition(":")
+    # nosemgrep: nothing-of-a-caller-is-executed - named by the description of a verb
+    return cast("Callable[..., Any]", getattr(import_module(module), function))
+
+
+def declared(name: str, function: Callable[..., Any], help_text: str | None = None) -> TyperCommand:
+    """Return the command that a function is; without a text its docstring is the help."""
+    declaring = typer.Typer(rich_markup_mode="rich", add_completion=False)
+    declaring.command(name.rpartition(" ")[2], help=help_text or inspect.getdoc(function) or "")(function)
+    command = get_command(declaring)
+    assert isinstance(command, TyperCommand)
+    return command

@@ -81,6 +81,7 @@ def read_definition_of(file: Path) -> "Definition":
     """
     from dcf.core.definitions.forms import as_workflow
     from dcf.core.definitions.model import read_definition
+    from dcf.features import installed_language  # noqa: F401 - a workflow is read
 
     text = read_workflow_text(file)[1]
     document = parse_document(text, file)

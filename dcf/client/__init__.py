@@ -1,6 +1,6 @@
 """The Python client: every verb of dcf as a method with typed answers, over a server or directly on Redis.
 
-`dcf.connect` and `dcf.connect_async` open one; docs/python.md has all of it on one page. Derived from the descriptions
+`dcf.connect` and `dcf.connect_async` open one, and docs/reference/python.md describes it. Derived from the descriptions
 of the verbs by `make verbs`; do not edit. Each name is imported on first use: no program needs all records.
 """
 
@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from dcf.client.arguments import Agents, Askees, Moment, Span, Workflow
+    from dcf.client.arguments import Agents, Askees, JsonObject, Moment, Span, Workflow
     from dcf.client.claims import AsyncClaim, Claim
     from dcf.client.clients import AsyncClient, Client
     from dcf.client.connecting import connect, connect_async
@@ -187,6 +187,7 @@ __all__ = [
     "HealthLevelName",
     "HeldRun",
     "IssueResolution",
+    "JsonObject",
     "KeptArtifact",
     "LeftNote",
     "ListedArtifacts",
@@ -285,142 +286,66 @@ __all__ = [
 ]
 
 _NAMES: Final = {
-    "dcf.client.arguments": ("Agents", "Askees", "Moment", "Span", "Workflow"),
-    "dcf.client.claims": ("AsyncClaim", "Claim"),
-    "dcf.client.clients": ("AsyncClient", "Client"),
-    "dcf.client.connecting": ("connect", "connect_async"),
-    "dcf.client.records": ("ParentState", "RunDetails", "StateDetails", "WaitingSignal"),
-    "dcf.client.serving": ("Serving",),
-    "dcf.features.agent_context.records": ("AgentContext",),
+    "dcf.client.arguments": "Agents Askees JsonObject Moment Span Workflow",
+    "dcf.client.claims": "AsyncClaim Claim",
+    "dcf.client.clients": "AsyncClient Client",
+    "dcf.client.connecting": "connect connect_async",
+    "dcf.client.records": "ParentState RunDetails StateDetails WaitingSignal",
+    "dcf.client.serving": "Serving",
+    "dcf.features.agent_context.records": "AgentContext",
     "dcf.features.artifacts.records": (
-        "ArtifactContent",
-        "ArtifactUpload",
-        "ContentEncodingName",
-        "KeptArtifact",
-        "ListedArtifacts",
-        "PutArtifact",
-        "ReadArtifact",
+        "ArtifactContent ArtifactUpload ContentEncodingName KeptArtifact ListedArtifacts PutArtifact ReadArtifact "
     ),
     "dcf.features.catalogue.records": (
-        "ComplexityName",
-        "DefinitionDetails",
-        "DefinitionKindName",
-        "DeletedDefinition",
-        "DetailName",
-        "FoundDefinitions",
-        "ShownDefinition",
+        "ComplexityName DefinitionDetails DefinitionKindName "
+        "DeletedDefinition DetailName FoundDefinitions ShownDefinition "
     ),
-    "dcf.features.diagnosis.records": (
-        "ExplainedCause",
-        "ExplainedRun",
-        "RunEvent",
-        "RunEvents",
-        "RunExport",
-        "SuggestedRemedy",
-    ),
-    "dcf.features.documents.records": ("ChangedDocument", "ReadDocument"),
-    "dcf.features.external.records": ("EndedTask", "LivingTask", "SentSignal"),
+    "dcf.features.diagnosis.records": ("ExplainedCause ExplainedRun RunEvent RunEvents RunExport SuggestedRemedy "),
+    "dcf.features.documents.records": "ChangedDocument ReadDocument",
+    "dcf.features.external.records": "EndedTask LivingTask SentSignal",
     "dcf.features.findings.records": (
-        "DeletedFinding",
-        "FindingDetails",
-        "FindingEdit",
-        "FindingStatusName",
-        "FoundFindings",
-        "PromotedIssue",
-        "SeverityName",
-        "ShownFinding",
+        "DeletedFinding FindingDetails FindingEdit FindingStatusName "
+        "FoundFindings PromotedIssue SeverityName ShownFinding "
     ),
-    "dcf.features.gates.records": ("DecidedGate", "VerdictName", "WaitingGate", "WaitingGates"),
-    "dcf.features.growing.records": (
-        "AddedUnits",
-        "ClosedRun",
-        "ClosedStatusName",
-        "OpenedRun",
-        "ReopenedUnit",
-        "SealedGroup",
-    ),
-    "dcf.features.health.records": ("HealthCheck", "HealthLevelName", "ReadHealth"),
+    "dcf.features.gates.records": "DecidedGate VerdictName WaitingGate WaitingGates",
+    "dcf.features.growing.records": ("AddedUnits ClosedRun ClosedStatusName OpenedRun ReopenedUnit SealedGroup "),
+    "dcf.features.health.records": "HealthCheck HealthLevelName ReadHealth",
     "dcf.features.journal.records": (
-        "AddedEntry",
-        "BlockingIssue",
-        "EntryKindName",
-        "IssueResolution",
-        "ReadEntry",
-        "ReadJournal",
-        "ResolvedIssue",
+        "AddedEntry BlockingIssue EntryKindName IssueResolution ReadEntry ReadJournal ResolvedIssue "
     ),
-    "dcf.features.people.records": ("AnsweredTask", "ListedTask", "ListedTasks"),
+    "dcf.features.people.records": "AnsweredTask ListedTask ListedTasks",
     "dcf.features.projects.records": (
-        "DeletedProject",
-        "ListedProject",
-        "ListedProjects",
-        "MadeProject",
-        "ProjectDetails",
-        "ProjectOverview",
-        "ProjectPath",
-        "ReadProject",
+        "DeletedProject ListedProject ListedProjects MadeProject "
+        "ProjectDetails ProjectOverview ProjectPath ReadProject "
     ),
-    "dcf.features.questions.records": ("AnsweredQuestion", "AskedQuestion", "CorrectedResult", "LeftNote"),
-    "dcf.features.retention.records": ("DeletedRun", "HeldRun"),
+    "dcf.features.questions.records": "AnsweredQuestion AskedQuestion CorrectedResult LeftNote",
+    "dcf.features.retention.records": "DeletedRun HeldRun",
     "dcf.features.schedules.records": (
-        "CatchUpName",
-        "CreatedSchedule",
-        "DeletedSchedule",
-        "ListedSchedules",
-        "OperatedSchedule",
-        "OverlapName",
-        "ScheduleActionName",
-        "ScheduleDetails",
-        "TickOutcome",
-        "TroubledSchedule",
+        "CatchUpName CreatedSchedule DeletedSchedule ListedSchedules "
+        "OperatedSchedule OverlapName ScheduleActionName ScheduleDetails "
+        "TickOutcome TroubledSchedule "
     ),
-    "dcf.features.search.records": ("SearchedAll", "SearchedOne", "SearchedType"),
-    "dcf.features.task_log.records": ("WrittenLine",),
-    "dcf.features.usage.records": ("GivenBudget", "ReadSums", "UsageSums"),
-    "dcf.features.webhooks.records": ("AgentPlatformName", "NewKeyName", "RegisteredAgent", "RegisteredAgents"),
-    "dcf.features.work.records": ("ClaimedWork", "FoundWork", "ListedWork", "WorkStatusName"),
-    "dcf.verbs.records.agents": ("CreatedWorkers", "DeletedAgent", "RemovedLimits", "ResolvedAgent"),
-    "dcf.verbs.records.assignment": ("MyAssignment",),
-    "dcf.verbs.records.authoring": ("WrittenManifests", "WrittenStubConfig"),
-    "dcf.verbs.records.beginnings": (
-        "CreatedControlPlane",
-        "DefinitionName",
-        "FinalizedRun",
-        "RetriedRun",
-        "StartedRun",
-    ),
-    "dcf.verbs.records.execution": ("CompletedState", "CompletedStates", "ReadControlPlane", "UpdatedState"),
+    "dcf.features.search.records": "SearchedAll SearchedOne SearchedType",
+    "dcf.features.task_log.records": "WrittenLine",
+    "dcf.features.usage.records": "GivenBudget ReadSums UsageSums",
+    "dcf.features.webhooks.records": "AgentPlatformName NewKeyName RegisteredAgent RegisteredAgents",
+    "dcf.features.work.records": "ClaimedWork FoundWork ListedWork WorkStatusName",
+    "dcf.verbs.records.agents": "CreatedWorkers DeletedAgent RemovedLimits ResolvedAgent",
+    "dcf.verbs.records.assignment": "MyAssignment",
+    "dcf.verbs.records.authoring": "WrittenManifests WrittenStubConfig",
+    "dcf.verbs.records.beginnings": ("CreatedControlPlane DefinitionName FinalizedRun RetriedRun StartedRun "),
+    "dcf.verbs.records.execution": "CompletedState CompletedStates ReadControlPlane UpdatedState",
     "dcf.verbs.records.files": (
-        "DeletedPath",
-        "EncodingName",
-        "ListedDirectory",
-        "ListedPath",
-        "MadeDirectory",
-        "MovedPath",
-        "ReadFile",
-        "WrittenFile",
+        "DeletedPath EncodingName ListedDirectory ListedPath MadeDirectory MovedPath ReadFile WrittenFile "
     ),
-    "dcf.verbs.records.language": ("DescribedLanguage",),
-    "dcf.verbs.records.leases": ("AcquiredLease", "ClaimedState", "ReleasedState", "RenewedLease"),
-    "dcf.verbs.records.notification": (
-        "AwaitedEvent",
-        "NotifiedAgent",
-        "NotifiedAgents",
-        "NotifiedIfReady",
-        "RoleName",
-    ),
-    "dcf.verbs.records.runs": (
-        "ListedRun",
-        "ListedRuns",
-        "OperatedRun",
-        "ResolvedState",
-        "RunStatusName",
-        "StateStatusName",
-    ),
-    "dcf.verbs.records.skills": ("ListedSkills", "LoadedSkill", "UnloadedSkill", "ValidatedManifest"),
-    "dcf.verbs.records.validation": ("ValidatedWorkflow",),
+    "dcf.verbs.records.language": "DescribedLanguage",
+    "dcf.verbs.records.leases": "AcquiredLease ClaimedState ReleasedState RenewedLease",
+    "dcf.verbs.records.notification": "AwaitedEvent NotifiedAgent NotifiedAgents NotifiedIfReady RoleName",
+    "dcf.verbs.records.runs": ("ListedRun ListedRuns OperatedRun ResolvedState RunStatusName StateStatusName "),
+    "dcf.verbs.records.skills": "ListedSkills LoadedSkill UnloadedSkill ValidatedManifest",
+    "dcf.verbs.records.validation": "ValidatedWorkflow",
 }
-_PLACES: Final = {name: place for place, names in _NAMES.items() for name in names}
+_PLACES: Final = {name: place for place, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
@@ -432,5 +357,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Name what can be asked for, for editors and shells."""
-    return sorted({*globals(), *_PLACES})
+    """Name what programs use, for editors and shells."""
+    return sorted(__all__)

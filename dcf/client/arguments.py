@@ -4,9 +4,10 @@ import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias
 
 from dcf.errors import InvalidArgument
+from dcf.steps.plain_values import plain
 from dcf.steps.vocabulary import Flow
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import MAX_WORKFLOW_DEPTH, Json, check, dump, parse_workflow
@@ -14,7 +15,7 @@ from dcf.values.json_text import MAX_WORKFLOW_DEPTH, Json, check, dump, parse_wo
 if TYPE_CHECKING:
     from dcf.flow.compiling import CompiledFlow
 
-Workflow: TypeAlias = Mapping[str, Any] | Path | str | Flow[..., Any]
+Workflow: TypeAlias = Mapping[str, Json] | Path | str | Flow[..., Any]
 """A flow, a document, its file, or a workflow that was started before: `name@version`, `name`, or its hash."""
 
 Agents: TypeAlias = str | Mapping[str, str | Sequence[str]]
@@ -26,8 +27,29 @@ Moment: TypeAlias = datetime | str
 Askees: TypeAlias = str | Mapping[str, str] | Sequence[str | Mapping[str, str]]
 """Whom a question is for: "planner", the id of a person, a group (`{"group": name}`), or several of these."""
 
+
+class DataclassObject(Protocol):
+    """An object of a dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+class ModelObject(Protocol):
+    """An object of a pydantic model."""
+
+    def model_dump(self, *, mode: str, by_alias: bool) -> dict[str, Any]:
+        """Return its fields."""
+        ...
+
+
+JsonObject: TypeAlias = Mapping[str, Json] | DataclassObject | ModelObject
+"""An object of JSON: a mapping, a dataclass or a pydantic model."""
+
 Span: TypeAlias = int | timedelta
 """A length of time: seconds, or a timedelta of whole seconds."""
+
+_FILES: Final = (".json", ".py", ".yaml", ".yml")
+"""Ends the names of files with workflows, and of no workflow."""
 
 _MOST_BYTES: Final = 64 * 1024 * 1024
 """Bytes that a client sends at most; what the server takes, it decides itself."""
@@ -54,13 +76,13 @@ def array_text(values: Sequence[Json] | None, name: str) -> str | None:
 
 
 def json_text(value: Json, name: str) -> str:
-    """Return a value as JSON text; raise InvalidArgument for what is no JSON."""
-    return dump(check(value, name=name, max_bytes=_MOST_BYTES))
+    """Return a value as JSON text, dataclasses and models as objects; raise InvalidArgument for what is no JSON."""
+    return dump(check(plain(value), name=name, max_bytes=_MOST_BYTES))
 
 
-def object_text(value: Mapping[str, Json] | None, name: str) -> str | None:
+def object_text(value: JsonObject | None, name: str) -> str | None:
     """Return an object as JSON text, or None without one."""
-    return None if value is None else json_text(dict(value), name)
+    return None if value is None else json_text(value, name)
 
 
 def name_or_object(value: str | Mapping[str, Json], name: str) -> str:
@@ -70,7 +92,7 @@ def name_or_object(value: str | Mapping[str, Json], name: str) -> str:
 
 def rows(objects: Sequence[Mapping[str, Json]] | None) -> list[dict[str, Json]] | None:
     """Return objects as a list, or None without any."""
-    return [dict(row) for row in objects or ()] or None
+    return [plain(dict(row)) for row in objects or ()] or None
 
 
 def askees(whom: Askees) -> str:
@@ -98,13 +120,28 @@ def request_id_for(request_id: str | None) -> str:
 def workflow_arguments(workflow: Workflow) -> dict[str, Json]:
     """Return the arguments that name a workflow or carry its document."""
     if isinstance(workflow, str):
-        return {"definition": workflow}
+        return {"definition": _name(workflow)}
     if isinstance(workflow, Flow):
         return {"workflow_json": document_text(_compiled(workflow).document)}
     return {"workflow_json": document_text(workflow)}
 
 
-def document_text(workflow: Mapping[str, Any] | Path) -> str:
+def _name(workflow: str) -> str:
+    """Return the name of a workflow; raise InvalidArgument for the name of a file, and for a document as text."""
+    if workflow.lower().endswith(_FILES):
+        raise InvalidArgument(
+            f"'{workflow}' names a file, and a text is the name of a workflow that was started before.",
+            f'Pass the path of the file: `pathlib.Path("{workflow}")`.',
+        )
+    if workflow.lstrip().startswith("{"):
+        raise InvalidArgument(
+            "The workflow is a document as text, and a text is the name of a workflow that was started before.",
+            "Pass the document itself: `json.loads(text)`.",
+        )
+    return workflow
+
+
+def document_text(workflow: Mapping[str, Json] | Path) -> str:
     """Return a workflow document as JSON text; a plain state machine in a file is named after it."""
     if isinstance(workflow, Path):
         return _read(workflow)
@@ -121,7 +158,7 @@ def input_text(workflow: Workflow, run_input: Json) -> str | None:
     if isinstance(workflow, Flow):
         from dcf.steps.arguments import checked_input  # noqa: PLC0415 - only flows need it
 
-        run_input = checked_input(workflow, {} if run_input is MISSING else run_input)
+        run_input = checked_input(workflow, {} if run_input is MISSING else plain(run_input))
     return None if run_input is MISSING else json_text(run_input, "input")
 
 
@@ -158,6 +195,11 @@ def moment_text(moment: Moment | None) -> str | None:
 
 
 def _read(file: Path) -> str:
+    if file.suffix == ".py":
+        raise InvalidArgument(
+            f"{file.name} is Python, and the client reads documents only.",
+            f"Import the flow from it, and pass that: `from {file.stem} import ...`.",
+        )
     from dcf.core.definitions.forms import as_workflow  # noqa: PLC0415 - only files need it
 
     try:

@@ -4,13 +4,14 @@ A claim calls the verbs of the client that made it, with the run, the state and 
 state of its own: what the server says of the lease counts, so a second `complete` is refused there.
 """
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from dcf.client.arguments import JsonObject
 from dcf.client.derived.execution import renew_state_lease, update_workflow_control_plane
 from dcf.client.exchange import Conversation
-from dcf.client.methods import AwaitedDriver, BlockingDriver, described
+from dcf.client.methods import AwaitedDriver, BlockingDriver, begun, described
 from dcf.client.steps import leases
 from dcf.features.work.records import ClaimedWork
 from dcf.values.json_paths import MISSING
@@ -44,11 +45,11 @@ class Claim(ClaimedWork):
 
     _carry_out: CarryOut = field(repr=False, compare=False)
 
-    def complete(self, output: Json = MISSING, *, usage: Mapping[str, Json] | None = None) -> UpdatedState:
+    def complete(self, output: Json = MISSING, *, usage: JsonObject | None = None) -> UpdatedState:
         """Write the output, which ends the state as succeeded. Without one, what was written before is the output."""
         return self._carry_out(_completion(self, output, usage))
 
-    def fail(self, error: str, cause: str | None = None, *, usage: Mapping[str, Json] | None = None) -> UpdatedState:
+    def fail(self, error: str, cause: str | None = None, *, usage: JsonObject | None = None) -> UpdatedState:
         """End the state as failed, with an error by its name and what happened; its Retry and Catch say what next."""
         return self._carry_out(_failure(self, error, cause, usage))
 
@@ -67,13 +68,11 @@ class AsyncClaim(ClaimedWork):
 
     _carry_out: CarryOutAsync = field(repr=False, compare=False)
 
-    async def complete(self, output: Json = MISSING, *, usage: Mapping[str, Json] | None = None) -> UpdatedState:
+    async def complete(self, output: Json = MISSING, *, usage: JsonObject | None = None) -> UpdatedState:
         """Write the output, which ends the state as succeeded. Without one, what was written before is the output."""
         return await self._carry_out(_completion(self, output, usage))
 
-    async def fail(
-        self, error: str, cause: str | None = None, *, usage: Mapping[str, Json] | None = None
-    ) -> UpdatedState:
+    async def fail(self, error: str, cause: str | None = None, *, usage: JsonObject | None = None) -> UpdatedState:
         """End the state as failed, with an error by its name and what happened; its Retry and Catch say what next."""
         return await self._carry_out(_failure(self, error, cause, usage))
 
@@ -92,7 +91,7 @@ def claiming(
     """Return the method that claims work, and returns it with what its holder does with it."""
 
     def method(self: BlockingDriver, /, *args: P.args, **kwargs: P.kwargs) -> Claim | None:
-        claimed = self._carry_out(verb(*args, **kwargs))
+        claimed = self._carry_out(begun(self, verb, *args, **kwargs))
         if claimed is None:
             return None
         return Claim(
@@ -108,7 +107,7 @@ def claiming_async(
     """Return the method that claims work without blocking, and returns it with what its holder does with it."""
 
     async def method(self: AwaitedDriver, /, *args: P.args, **kwargs: P.kwargs) -> AsyncClaim | None:
-        claimed = await self._carry_out(verb(*args, **kwargs))
+        claimed = await self._carry_out(begun(self, verb, *args, **kwargs))
         if claimed is None:
             return None
         return AsyncClaim(
@@ -118,7 +117,7 @@ def claiming_async(
     return described(method, verb)
 
 
-def _completion(claim: ClaimedWork, output: Json, usage: Mapping[str, Json] | None) -> Conversation[UpdatedState]:
+def _completion(claim: ClaimedWork, output: Json, usage: JsonObject | None) -> Conversation[UpdatedState]:
     return update_workflow_control_plane(
         claim.workflow_id,
         claim.state,
@@ -129,9 +128,7 @@ def _completion(claim: ClaimedWork, output: Json, usage: Mapping[str, Json] | No
     )
 
 
-def _failure(
-    claim: ClaimedWork, error: str, cause: str | None, usage: Mapping[str, Json] | None
-) -> Conversation[UpdatedState]:
+def _failure(claim: ClaimedWork, error: str, cause: str | None, usage: JsonObject | None) -> Conversation[UpdatedState]:
     return update_workflow_control_plane(
         claim.workflow_id,
         claim.state,

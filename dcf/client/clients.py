@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from dcf.client import watching
-from dcf.client.derived.methods import AwaitedVerbs, BlockingVerbs
+from dcf.client.derived.methods import VerbMethods
 from dcf.client.exchange import (
     AwaitedTransport,
     BlockingTransport,
@@ -17,7 +17,7 @@ from dcf.client.exchange import (
     hand_out,
     hand_out_async,
 )
-from dcf.client.methods import Later, awaited, blocking, making_later
+from dcf.client.methods import Later, Method, making_later
 from dcf.client.serving import LentTools, Serving
 
 if TYPE_CHECKING:
@@ -34,7 +34,44 @@ else:
 T = TypeVar("T")
 
 
-class Client(BlockingVerbs):
+class _Clients(VerbMethods):
+    """Both clients have the verbs, the methods that watch runs, and functions that they serve."""
+
+    _lend: Callable[[], LentTools]
+    _servings: list[Serving]
+
+    get = Method(watching.get)
+    wait = Method(watching.wait)
+    result = Method(watching.result)
+
+    def serve(
+        self,
+        functions: "Mapping[str, TaskFunction] | Flow[..., Any]",
+        agent_id: str,
+        *,
+        concurrency: int = 1,
+        lease_ttl_s: int = 30,
+        unassigned: bool = False,
+    ) -> Serving:
+        """Serve functions, by their states or those of a flow, as an agent on threads of this process, from now on.
+
+        `with client.serve(...)`, or `async with`, stops it at the end of the block; otherwise `close` does. Runs reach
+        it when they are started with `agents=agent_id`. With `unassigned` it also does Tasks that no agent is assigned
+        to. `wait` and `result` raise what ended it.
+        """
+        serving = Serving(
+            self._lend(),
+            functions,
+            agent_id,
+            concurrency=concurrency,
+            lease_ttl_s=lease_ttl_s,
+            unassigned=unassigned,
+        )
+        self._servings.append(serving)
+        return serving
+
+
+class Client(_Clients):
     """Starts, watches and operates runs; made by `dcf.connect`. Usable from any thread.
 
     Every method raises an error of `dcf.errors`: `Refused` for a request that is refused, with its stable `code`.
@@ -53,27 +90,7 @@ class Client(BlockingVerbs):
         self._lend = lend
         self._servings: list[Serving] = []
 
-    get = blocking(watching.get)
-    wait = blocking(watching.wait)
-    result = blocking(watching.result)
     claim_work = claiming(work.claim_work)
-
-    def serve(
-        self,
-        functions: "Mapping[str, TaskFunction] | Flow[..., Any]",
-        agent_id: str,
-        *,
-        concurrency: int = 1,
-        lease_ttl_s: int = 30,
-    ) -> Serving:
-        """Serve functions, by their states or those of a flow, as an agent on threads of this process, from now on.
-
-        `with client.serve(...)` stops it at the end of the block; otherwise `close` does. Runs reach it when they are
-        started with `agents=agent_id`. `wait` and `result` raise what ended it.
-        """
-        serving = Serving(self._lend(), functions, agent_id, concurrency=concurrency, lease_ttl_s=lease_ttl_s)
-        self._servings.append(serving)
-        return serving
 
     def close(self) -> None:
         """Stop what this client serves, and close its connections."""
@@ -101,7 +118,7 @@ class Client(BlockingVerbs):
         time.sleep(seconds)
 
 
-class AsyncClient(AwaitedVerbs):
+class AsyncClient(_Clients):
     """Starts, watches and operates runs without blocking the event loop; made by `dcf.connect_async`.
 
     Its methods are those of `Client`, to be awaited; `list` and `events` are for `async for`.
@@ -117,29 +134,14 @@ class AsyncClient(AwaitedVerbs):
         lend: Callable[[], LentTools],
     ) -> None:
         self._tools = tools
+        self._language: Language | None = None
         self._sleep = pause
         self._open = open_
         self._close = close
         self._lend = lend
         self._servings: list[Serving] = []
 
-    get = awaited(watching.get)
-    wait = awaited(watching.wait)
-    result = awaited(watching.result)
     claim_work = claiming_async(work.claim_work)
-
-    def serve(
-        self,
-        functions: "Mapping[str, TaskFunction] | Flow[..., Any]",
-        agent_id: str,
-        *,
-        concurrency: int = 1,
-        lease_ttl_s: int = 30,
-    ) -> Serving:
-        """Serve functions as `Client.serve` does, on threads beside the event loop: `async with client.serve(...)`."""
-        serving = Serving(self._lend(), functions, agent_id, concurrency=concurrency, lease_ttl_s=lease_ttl_s)
-        self._servings.append(serving)
-        return serving
 
     async def close(self) -> None:
         """Stop what this client serves, and close its connections."""

@@ -16,6 +16,7 @@ from dcf.values.json_text import Json
 if TYPE_CHECKING:
     from dcf.verbs.wording.sentences import Language
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -76,13 +77,10 @@ def carry_out(
     step: ToolCall | Pause | None = None
     while True:
         try:
-            step = steps.send(answer)
+            step = _next(steps, answer, step, language)
         except StopIteration as end:
             result: T = end.value
             return result
-        except DcfError as error:
-            _worded(error, language, step)
-            raise
         answer = _take(step, tools, pause, language)
 
 
@@ -94,12 +92,9 @@ def hand_out(
     step: ToolCall | Pause | Item[T] | None = None
     while True:
         try:
-            step = steps.send(answer)
+            step = _next(steps, answer, step, language)
         except StopIteration:
             return
-        except DcfError as error:
-            _worded(error, language, step)
-            raise
         if isinstance(step, Item):
             answer = None
             yield step.value
@@ -115,13 +110,10 @@ async def carry_out_async(
     step: ToolCall | Pause | None = None
     while True:
         try:
-            step = steps.send(answer)
+            step = _next(steps, answer, step, language)
         except StopIteration as end:
             result: T = end.value
             return result
-        except DcfError as error:
-            _worded(error, language, step)
-            raise
         answer = await _take_async(step, tools, pause, language)
 
 
@@ -133,17 +125,23 @@ async def hand_out_async(
     step: ToolCall | Pause | Item[T] | None = None
     while True:
         try:
-            step = steps.send(answer)
+            step = _next(steps, answer, step, language)
         except StopIteration:
             return
-        except DcfError as error:
-            _worded(error, language, step)
-            raise
         if isinstance(step, Item):
             answer = None
             yield step.value
         else:
             answer = await _take_async(step, tools, pause, language)
+
+
+def _next(steps: Generator[S, Any, Any], answer: Json, before: object, language: "Language | None") -> S:
+    """Return the next step of a verb, which gets the answer to the step before; word the error that it raises."""
+    try:
+        return steps.send(answer)
+    except DcfError as error:
+        _worded(error, language, before)
+        raise
 
 
 def _take(step: ToolCall | Pause, tools: BlockingTransport, pause: BlockingPause, language: "Language | None") -> Json:

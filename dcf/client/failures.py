@@ -36,7 +36,7 @@ def error_of(failure: ToolCallFailed) -> DcfError:
 
 
 def put_into_words(error: DcfError, language: "Language | None", verb: str, arguments: Mapping[str, Json]) -> DcfError:
-    """Return the error with what it says of the call of a verb in the words of an interface, as its text too.
+    """Return the error with what it says of the call of a verb in the words of an interface.
 
     Without a language these are the words of Python. The table of calls is loaded for an error only.
     """
@@ -46,7 +46,6 @@ def put_into_words(error: DcfError, language: "Language | None", verb: str, argu
     language = language or Methods()
     error.message = message_worded(error.message, language, verb)
     error.hint = worded(error.hint, language, verb, arguments)
-    error.args = (f"{error.message} {error.hint}",)
     if isinstance(error, errors.InvalidDefinition):
         error.problems = tuple(replace(one, hint=worded(one.hint, language, verb, arguments)) for one in error.problems)
     return error

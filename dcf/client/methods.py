@@ -1,4 +1,4 @@
-"""Makes the methods of the two clients of the verbs, which stand once, with types, names and docstrings kept.
+"""Makes the methods of both clients of the verbs, with types, names and docstrings kept.
 
 A type checker sees the verb's own parameters and result; so do `help` and `inspect.signature`. A method is made when it
 is first asked for, and only then the module of its verb is imported, with the records of its answers.
@@ -7,19 +7,27 @@ is first asked for, and only then the module of its verb is imported, with the r
 import inspect
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import dataclass
-from functools import partial, update_wrapper, wraps
+from functools import partial, update_wrapper
 from importlib import import_module
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from dcf.client.exchange import Conversation, Stream
+from dcf.client.failures import put_into_words
+from dcf.errors import DcfError
+
+if TYPE_CHECKING:
+    from dcf.verbs.wording.sentences import Language
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Method = TypeVar("Method", bound=Callable[..., Any])
+Steps = TypeVar("Steps")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class BlockingDriver(Protocol):
-    """What carries the steps of verbs out, and waits."""
+    """What carries the steps of verbs out, and waits. What is refused is worded in its language."""
+
+    _language: "Language | None"
 
     def _carry_out(self, steps: Conversation[T]) -> T: ...
 
@@ -27,11 +35,24 @@ class BlockingDriver(Protocol):
 
 
 class AwaitedDriver(Protocol):
-    """What carries the steps of verbs out without blocking."""
+    """What carries the steps of verbs out without blocking. What is refused is worded in its language."""
+
+    _language: "Language | None"
 
     async def _carry_out(self, steps: Conversation[T]) -> T: ...
 
     def _hand_out(self, steps: Stream[T]) -> AsyncIterator[T]: ...
+
+
+def begun(
+    driver: BlockingDriver | AwaitedDriver, verb: Callable[P, Steps], /, *args: P.args, **kwargs: P.kwargs
+) -> Steps:
+    """Return the steps of a verb; what is wrong with its arguments is raised in the words of the driver."""
+    try:
+        return verb(*args, **kwargs)
+    except DcfError as error:
+        language = driver._language  # noqa: SLF001 - of the drivers of this module's protocols
+        raise put_into_words(error, language, "", {}) from error.__cause__
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,82 +81,93 @@ class Later:
 
 
 class _AtFirstUse:
-    """Makes a method when it is first asked for, and puts it in its own place."""
+    """Makes a method of a client's class when it is first asked for, and puts it into that class."""
 
-    def __init__(self, make: Callable[[Callable[..., Any]], Callable[..., Any]], verb: LaterVerb) -> None:
-        self._make, self._verb = make, verb
+    def __init__(self, verb: Callable[..., Any]) -> None:
+        self._verb = verb
 
-    def __set_name__(self, owner: type[Any], name: str) -> None:
-        self._owner, self._name = owner, name
+    def __set_name__(self, _: type[Any], name: str) -> None:
+        self._name = name
 
-    def __get__(self, instance: object, owner: type[Any]) -> Callable[..., Any]:
-        method = self._make(self._verb.found())
-        setattr(self._owner, self._name, method)
-        bound: Callable[..., Any] = method.__get__(instance, owner)
-        return bound
-
-
-def _at_first_use(make: Method) -> Method:
-    """Return what makes a method of a verb: at once, or of one whose module is not imported, when it is needed."""
-
-    @wraps(make)
-    def made(verb: Any) -> Any:
-        return _AtFirstUse(make, verb) if isinstance(verb, LaterVerb) else make(verb)
-
-    return cast("Method", made)
+    def _bound(self, client: object, owner: type[Any], make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Any:
+        method = make(self._verb.found() if isinstance(self._verb, LaterVerb) else self._verb)
+        setattr(owner, self._name, method)
+        return method.__get__(client, owner)
 
 
-@_at_first_use
-def blocking(verb: Callable[P, Conversation[T]]) -> Callable[Concatenate[BlockingDriver, P], T]:
-    """Return the method that carries out a verb and returns its result."""
+class Method(_AtFirstUse, Generic[P, T]):
+    """A verb with one result, as a method of both clients: of one it returns the result, of the other it is awaited."""
 
-    def method(self: BlockingDriver, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._carry_out(verb(*args, **kwargs))
+    def __init__(self, verb: Callable[P, Conversation[T]]) -> None:
+        super().__init__(verb)
 
-    return described(method, verb)
-
-
-@_at_first_use
-def iterating(verb: Callable[P, Stream[T]]) -> Callable[Concatenate[BlockingDriver, P], Iterator[T]]:
-    """Return the method that yields what a verb hands out."""
-
-    def method(self: BlockingDriver, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        return self._hand_out(verb(*args, **kwargs))
-
-    return described(method, verb)
+    @overload
+    def __get__(self, client: BlockingDriver, owner: type[Any]) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, client: AwaitedDriver, owner: type[Any]) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    @overload
+    def __get__(self, client: None, owner: type[Any]) -> Callable[..., Any]: ...
+    def __get__(self, client: object, owner: type[Any]) -> Any:
+        """Return the method as the class of clients has it."""
+        is_awaited = inspect.iscoroutinefunction(owner._carry_out)  # noqa: SLF001 - what both drivers have
+        return self._bound(client, owner, _awaited if is_awaited else _blocking)
 
 
-@_at_first_use
-def awaited(verb: Callable[P, Conversation[T]]) -> Callable[Concatenate[AwaitedDriver, P], Coroutine[Any, Any, T]]:
-    """Return the method that carries out a verb without blocking, and returns its result."""
+class Iteration(_AtFirstUse, Generic[P, T]):
+    """A verb with many results, as a method of both clients: for a loop of one, for `async for` of the other."""
 
-    async def method(self: AwaitedDriver, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._carry_out(verb(*args, **kwargs))
+    def __init__(self, verb: Callable[P, Stream[T]]) -> None:
+        super().__init__(verb)
 
-    return described(method, verb)
-
-
-@_at_first_use
-def iterating_async(verb: Callable[P, Stream[T]]) -> Callable[Concatenate[AwaitedDriver, P], AsyncIterator[T]]:
-    """Return the method that yields, without blocking, what a verb hands out."""
-
-    def method(self: AwaitedDriver, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
-        return self._hand_out(verb(*args, **kwargs))
-
-    return described(method, verb)
+    @overload
+    def __get__(self, client: BlockingDriver, owner: type[Any]) -> Callable[P, Iterator[T]]: ...
+    @overload
+    def __get__(self, client: AwaitedDriver, owner: type[Any]) -> Callable[P, AsyncIterator[T]]: ...
+    @overload
+    def __get__(self, client: None, owner: type[Any]) -> Callable[..., Any]: ...
+    def __get__(self, client: object, owner: type[Any]) -> Any:
+        """Return the method as the class of clients has it."""
+        return self._bound(client, owner, _iterating)
 
 
-def making_later(module: str, name: str) -> Callable[[LaterVerb], object]:
+class _MadeLater(_AtFirstUse):
+    """A method that is made by a function whose module need not be imported yet."""
+
+    def __init__(self, function: LaterVerb, verb: Callable[..., Any]) -> None:
+        super().__init__(verb)
+        self._function = function
+
+    def __get__(self, client: object, owner: type[Any]) -> Any:
+        return self._bound(client, owner, self._function.found())
+
+
+def making_later(module: str, name: str) -> Callable[[Callable[..., Any]], object]:
     """Return what makes methods by a function of a module that is imported when the first of them is asked for."""
-
-    def make(verb: Callable[..., Any]) -> Callable[..., Any]:
-        method: Callable[..., Any] = LaterVerb(module, name).found()(verb)
-        return method
-
-    return partial(_AtFirstUse, make)
+    return partial(_MadeLater, LaterVerb(module, name))
 
 
-def described(method: Method, verb: Callable[..., Any]) -> Method:
+def _blocking(verb: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: BlockingDriver, /, *args: Any, **kwargs: Any) -> Any:
+        return self._carry_out(begun(self, verb, *args, **kwargs))
+
+    return described(method, verb)
+
+
+def _awaited(verb: Callable[..., Any]) -> Callable[..., Any]:
+    async def method(self: AwaitedDriver, /, *args: Any, **kwargs: Any) -> Any:
+        return await self._carry_out(begun(self, verb, *args, **kwargs))
+
+    return described(method, verb)
+
+
+def _iterating(verb: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: BlockingDriver | AwaitedDriver, /, *args: Any, **kwargs: Any) -> Any:
+        return self._hand_out(begun(self, verb, *args, **kwargs))
+
+    return described(method, verb)
+
+
+def described(method: F, verb: Callable[..., Any]) -> F:
     """Give a method the name, docstring and parameters of its verb."""
     update_wrapper(method, verb)
     del method.__wrapped__  # type: ignore[attr-defined]  # it would say that there is no self

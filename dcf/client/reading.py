@@ -6,6 +6,7 @@ may be of different versions.
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from datetime import datetime
 from types import NoneType, UnionType
 from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -19,7 +20,7 @@ def read(kind: type[R], answer: Mapping[str, Json]) -> R:
     """Return the record; raise ToolCallFailed if the answer lacks what the record needs."""
     try:
         return kind(**{name: _value(of, answer[name]) for name, of in _fields(kind).items() if name in answer})
-    except (TypeError, AttributeError):
+    except (TypeError, AttributeError, ValueError):
         raise ToolCallFailed(
             "error", f"The answer of the server is no {kind.__name__}.", "Use a client of the server's version."
         ) from None
@@ -40,6 +41,8 @@ def _fields(kind: type[Any]) -> dict[str, Any]:
 def _value(of: Any, value: Json) -> Json:
     """Return a value as the type of its field has it."""
     origin, inner = get_origin(of), get_args(of)
+    if of is datetime:
+        return datetime.fromisoformat(value)
     if origin in (Union, UnionType):
         one, *more = (kind for kind in inner if kind is not NoneType)
         return value if value is None or more else _value(one, value)

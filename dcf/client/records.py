@@ -1,11 +1,12 @@
 """What a client's methods return: frozen records of the tools' answers, field by field under the same names.
 
-Left out is what a program has no use for: `code` (a refusal is raised) and the sentence in `status`. Times are texts in
-ISO 8601, of the server's clock. They are data only, and importing them loads nothing.
+Left out is what a program has no use for: `code` (a refusal is raised) and the sentence in `status`. Times are those of
+the server's clock, with their zone. They are data only, and importing them loads nothing.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from dcf.features.journal.records import BlockingIssue
 from dcf.values.json_text import Json
@@ -21,8 +22,8 @@ class StateDetails:
     attempts: int = 0
     type: str | None = None
     owner_agent_id: str | None = None
-    started_at: str | None = None
-    finished_at: str | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
     last_error: str | None = None
 
 
@@ -43,7 +44,7 @@ class WaitingSignal:
 
     number: int
     name: str
-    at: str
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +62,11 @@ class RunDetails:
     output: Json = None
     error: str | None = None
     cause: str | None = None
-    created_at: str | None = None
-    started_at: str | None = None
-    finished_at: str | None = None
-    finalized_at: str | None = None
-    paused_at: str | None = None
+    created_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    finalized_at: datetime | None = None
+    paused_at: datetime | None = None
     paused_because: str | None = None
     blocked_by: tuple[BlockingIssue, ...] = ()
     budget: Mapping[str, Json] | None = None

@@ -45,6 +45,7 @@ class Serving:
         *,
         concurrency: int,
         lease_ttl_s: int,
+        unassigned: bool = False,
     ) -> None:
         from dcf.worker import Worker  # noqa: PLC0415 - who only looks at runs needs none
 
@@ -58,6 +59,7 @@ class Serving:
             _functions_of(functions) if isinstance(functions, Flow) else functions,
             concurrency=concurrency,
             lease_ttl_s=lease_ttl_s,
+            unassigned=unassigned,
         )
         self._thread = threading.Thread(target=self._serve, name=f"dcf-{agent_id}", daemon=True)
         self._thread.start()

@@ -55,7 +55,7 @@ def wait(workflow_id: str, *, timeout_s: float | None = None) -> Conversation[Ru
     raise AssertionError("pauses do not end")
 
 
-def result(workflow_id: str, *, timeout_s: float | None = None) -> Conversation[Any]:
+def result(workflow_id: str, *, timeout_s: float | None = None) -> Conversation[Json]:
     """Wait until a run is over, and return its output.
 
     Raises RunFailed, with the run's error and cause, if it did not succeed, and WaitTimedOut as `wait` does.

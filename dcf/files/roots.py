@@ -136,7 +136,7 @@ class Roots:
             raise Stopped(
                 "not_configured",
                 "No directory is configured for the file tools.",
-                "Ask an operator to set DCF_FILES_READ or DCF_FILES_WRITE.",
+                "Ask an operator to set DCF_FILES_READ or DCF_FILES_WRITE: callers with a key have no default.",
             )
         found = self._governed(self._located(text, known), known)
         if write and not known[found.root]:

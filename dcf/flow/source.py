@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dcf.errors import InvalidArgument
 from dcf.flow.jsonata_code import UNKNOWN
 from dcf.flow.refusals import InvalidFlow, Refusal, complaint_of
 from dcf.steps.suggestions import near
@@ -53,7 +54,11 @@ class Source:
 def source_of(function: Callable[..., Any]) -> Source:
     """Read the source of a function; raise InvalidFlow if there is none, or it is async."""
     file = inspect.getsourcefile(function) or "?"
-    lines = lines_of(file) or [line.rstrip("\n") for line in inspect.findsource(function)[0]]  # a cell of a notebook
+    try:
+        lines = lines_of(file) or [line.rstrip("\n") for line in inspect.findsource(function)[0]]  # a notebook's cell
+    except OSError:
+        hint = "Write the flow in a file, and import it from there."
+        raise InvalidArgument(f"The source of {function.__name__} cannot be read.", hint) from None
     try:
         tree = _tree_of(function, lines)
         hints = _hints_of(function, tree)

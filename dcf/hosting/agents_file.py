@@ -33,10 +33,11 @@ RECIPES: Final[Mapping[str, str]] = {
 _KNOWN: Final = frozenset(
     {
         *("recipe", "handler", "process", "python", "model", "base_url", "instructions", "max_turns", "concurrency"),
-        *("tasks", "servers", "environment", "options", "tries", "turn_timeout_s", "dcf_tools"),
+        *("tasks", "servers", "environment", "options", "tries", "turn_timeout_s", "dcf_tools", "on_limit"),
     }
 )
-_SERVER_KNOWN: Final = frozenset({"url", "headers", "command", "environment", "tools"})
+_SERVER_KNOWN: Final = frozenset({"url", "transport", "headers", "command", "environment", "tools"})
+_TRANSPORTS: Final = ("streamable_http", "sse")
 _PASSED_ON: Final = re.compile(
     "PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|XDG_(CACHE|CONFIG|DATA|RUNTIME|STATE)_(HOME|DIR)|"
     "NO_PROXY|no_proxy|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|NODE_EXTRA_CA_CERTS|"
@@ -61,6 +62,7 @@ class HostedAgent:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     concurrency: int = 1
     tries: int = 6
+    fails_at_limit: bool = False
     turn_timeout_s: int = 3600
     tasks: tuple[str, ...] = ()
     servers: tuple[ToolServer, ...] = ()
@@ -82,7 +84,9 @@ def read_agents_file(path: Path, environment: Mapping[str, str] = os.environ) ->
     except OSError as error:
         raise InvalidArgument(f"The agents file {path} cannot be read: {error.strerror}.", "Check the path.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidArgument(f"The agents file {path} is not TOML: {error}.", "Mend the line that it names.") from None
+        raise InvalidArgument(
+            f"The agents file {path} is not TOML: {error}.", "Correct the line that the error names."
+        ) from None
     tables = document.get("agents")
     if not isinstance(tables, dict) or not tables:
         raise InvalidArgument(f"The agents file {path} has no agents.", f"Begin with:\n{EXAMPLE}")
@@ -127,6 +131,7 @@ class _Table:
             environment=self._child_environment(),
             concurrency=self._number("concurrency", 1, most=100),
             tries=self._number("tries", 6, most=100),
+            fails_at_limit=self._fails_at_limit(),
             turn_timeout_s=self._number("turn_timeout_s", 3600, most=1_000_000),
             tasks=self._texts(self._table, "tasks"),
             dcf_tools=self._dcf_tools(),
@@ -134,6 +139,12 @@ class _Table:
                 self._server(name, one) for name, one in self._object(self._table.get("servers", {}), "servers").items()
             ),
         )
+
+    def _fails_at_limit(self) -> bool:
+        chosen = self._text("on_limit") or "wait"
+        if chosen not in {"wait", "fail"}:
+            raise self._wrong("on_limit", '"wait" or "fail"')
+        return chosen == "fail"
 
     def _dcf_tools(self) -> tuple[str, ...]:
         found = self._texts(self._table, "dcf_tools")
@@ -172,9 +183,13 @@ class _Table:
         command = self._texts(found, "command", place)
         if bool(url) == bool(command):
             raise self._wrong(place, 'a table with url, or with command = ["program", "argument"]')
+        transport = found.get("transport", "streamable_http")
+        if transport not in _TRANSPORTS or ("transport" in found and not url):
+            raise self._wrong(f"{place}.transport", f"one of {', '.join(_TRANSPORTS)}, of a server with a url")
         return ToolServer(
             name=name,
             url=url,
+            over_sse=transport == "sse",
             headers=self._texts_by_name(found, "headers", place),
             command=command,
             environment=self._texts_by_name(found, "environment", place),
@@ -187,7 +202,7 @@ class _Table:
         unknown = sorted(value.keys() - known) if known is not None else []
         if unknown:
             raise InvalidArgument(
-                f"{self._where}{f'.{name}' if name else ''} has '{unknown[0]}', which nobody knows.",
+                f"{self._where}{f'.{name}' if name else ''} has '{unknown[0]}', which is not a known field.",
                 f"Known are: {', '.join(sorted(known or ()))}.",
             )
         return value

@@ -52,7 +52,7 @@ def _raise_failure(output: Json) -> None:
 def _problems(output: Json, schema: Mapping[str, Json] | bool | None) -> tuple[str, ...]:
     if schema is None:
         return ()
-    return tuple(f"{one.pointer or 'the output'}: {one.message}" for one in misfits(schema, output))
+    return tuple(f"{misfit.pointer or 'the output'}: {misfit.message}" for misfit in misfits(schema, output))
 
 
 def _unfenced(text: str) -> str:

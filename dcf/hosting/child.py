@@ -1,7 +1,7 @@
 """The end of a host inside a child process: a handler behind lines of JSON on standard input and output.
 
 It imports only the standard library, so that the handler can live in any environment, also in one whose packages do not
-go together with dcf's. One turn at a time. What the handler prints goes to standard error.
+go together with dcf's. One turn at a time. The handler's output goes to standard error.
 """
 
 import asyncio
@@ -10,12 +10,14 @@ import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
 from dcf.hosting.loading import load_handler
 from dcf.hosting.protocol import (
+    AgentLimited,
     AgentProfile,
     AgentTool,
     AgentWork,
@@ -26,6 +28,7 @@ from dcf.hosting.protocol import (
     ToolResult,
     as_json,
 )
+from dcf.worker.provider_limits import read_limit
 
 LONGEST_LINE: Final = 64 * 1024 * 1024
 UNWIND_S: Final = 5.0
@@ -83,7 +86,7 @@ class _Conversation:
         work = work_from(message["work"])
         if work.traceparent:
             os.environ["TRACEPARENT"] = work.traceparent  # one turn at a time: what it starts inherits it
-        tools = _ToolsOfHost(self, [AgentTool(**one) for one in message["tools"]])
+        tools = _ToolsOfHost(self, [AgentTool(**tool) for tool in message["tools"]])
         self.say({"turn": message["turn"], **await _outcome(self._handler, work, tools)})
 
     def say(self, message: Mapping[str, Json]) -> None:
@@ -121,7 +124,7 @@ class _ToolsOfHost:
 
 
 async def _outcome(handler: Handler, work: AgentWork, tools: _ToolsOfHost) -> dict[str, Json]:
-    """Call the handler; return what the host is told."""
+    """Call the handler; return the message for the host."""
     try:
         output = await handler(work, tools)
         if isinstance(output, ModelAnswer):
@@ -131,12 +134,19 @@ async def _outcome(handler: Handler, work: AgentWork, tools: _ToolsOfHost) -> di
     except asyncio.CancelledError:
         return {"cancelled": True}
     except Exception as error:  # noqa: BLE001 - what a handler raises is told to the host, which tries again
-        return {"raised": type(error).__name__, "cause": str(error)}
+        limit = read_limit(error, time.time())
+        raised = {"raised": type(error).__name__, "cause": str(error)}
+        return raised if limit is None else raised | {"limited": limit_to(limit)}
     try:
         as_json(output)
     except (TypeError, ValueError, RecursionError) as error:
         return {"failed": "DCF.InvalidOutput", "cause": f"The handler returned no JSON: {error}"}
     return {"output": output}
+
+
+def limit_to(limit: AgentLimited) -> dict[str, Json]:
+    """Return a limit as JSON."""
+    return {"until": limit.until, "after_s": limit.after_s, "kind": limit.kind, "cause": limit.cause}
 
 
 def work_to(work: AgentWork) -> dict[str, Json]:

@@ -18,7 +18,7 @@ from typing import Any, Final
 from dcf.data import PACKAGE
 from dcf.errors import DcfError, InvalidArgument
 from dcf.hosting.child import LONGEST_LINE, UNWIND_S, work_to
-from dcf.hosting.protocol import AgentTools, AgentWork, Json, ModelAnswer, TaskFailed, ToolResult, as_json
+from dcf.hosting.protocol import AgentLimited, AgentTools, AgentWork, Json, ModelAnswer, TaskFailed, ToolResult, as_json
 from dcf.values.records import record
 
 log = logging.getLogger(__name__)
@@ -32,14 +32,14 @@ spec.loader.exec_module(module)
 from dcf.hosting.child import main
 main(source, folder)
 """
-"""Makes only the package dcf known to the child, not what is installed beside it: that may not fit."""
+"""Makes only the package dcf known to the child, not other installed packages: their versions may not fit."""
 
 _START_S: Final = 60.0
 """How long a child may take to import its SDK."""
 
 
 class ChildDied(DcfError):
-    """The process of a handler ended, or said what nobody understands."""
+    """The process of a handler ended, or sent an unknown message."""
 
     code = "child_died"
     default_hint = "It is started again. See what it printed."
@@ -181,7 +181,7 @@ class HandlerProcess:
         raise ChildDied(f"The process of the handler ended ({_manner(code)}).")
 
     async def close(self) -> None:
-        """Let the child end by itself, or kill it."""
+        """Wait until the child ends, or kill it."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
@@ -248,6 +248,8 @@ def _result(said: Mapping[str, Json]) -> Json | ModelAnswer:
         return ModelAnswer(said["text"], said["session"])
     if "failed" in said:
         raise TaskFailed(said["failed"], said["cause"])
+    if "limited" in said:
+        raise AgentLimited(**said["limited"])
     if "output" not in said:
         raise HandlerRaised(said.get("raised", "CancelledError"), said.get("cause", "the handler cancelled itself"))
     return said["output"]

@@ -30,6 +30,9 @@ from dcf.worker.observer import Witness
 
 log = logging.getLogger(__name__)
 
+_LONGEST_BUSY_S = 3600
+"""After so many parked seconds, an overloaded provider fails the state."""
+
 
 @record(frozen=True, slots=True, kw_only=True)
 class HostOptions:
@@ -83,7 +86,7 @@ class AgentHost:
             threading.Thread(target=keep, args=(worker,), name=f"dcf-agent-{name}", daemon=True).start()
 
     def drain(self, grace_s: float) -> dict[str, list[Work]]:
-        """Take no more work, let what runs finish for so long; return what was given back, by agent."""
+        """Take no more work, wait for running turns up to the grace period; return the released states by agent."""
         given_back: dict[str, list[Work]] = {}
 
         def drained(name: str, worker: Worker) -> None:
@@ -113,7 +116,14 @@ class AgentHost:
         except DcfError as error:
             raise TaskFailed("DCF.SkillUnusable", error.message) from None
         work = _work_of(agent, given, context, skills)
-        limits = TurnLimits(tries=agent.tries, turn_s=agent.turn_timeout_s, pause_s=self._options.pause_s)
+        waited_s = (context.brief.get("parked") or {}).get("seconds", 0)
+        limits = TurnLimits(
+            tries=agent.tries,
+            turn_s=agent.turn_timeout_s,
+            pause_s=self._options.pause_s,
+            fails_at_limit=agent.fails_at_limit,
+            waits_if_busy=waited_s < _LONGEST_BUSY_S,
+        )
         return await carried_out(work, _opening(agent, skills, context), self._handlers[agent.profile.name], limits)
 
 
@@ -172,7 +182,7 @@ def _loaded(source: str, file: AgentsFile) -> Handler:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's code raises while it is imported
         raise InvalidArgument(
-            f"The handler {source} cannot be imported: {type(error).__name__}: {error}.", "Mend the file."
+            f"The handler {source} cannot be imported: {type(error).__name__}: {error}.", "Correct the file."
         ) from None
 
 

@@ -14,7 +14,7 @@ _HOW_TO = 'Write handler = "module:function" or "file.py:function"; the function
 
 
 def load_handler(source: str, folder: Path) -> Handler:
-    """Import a handler; files and modules are looked for beside the agents file first."""
+    """Import a handler; files and modules are searched first in the directory of the agents file."""
     place, colon, name = source.rpartition(":")
     if not colon or not place or not name:
         raise InvalidArgument(f"'{source}' names no handler.", _HOW_TO)
@@ -38,7 +38,7 @@ def _from_file(path: Path) -> ModuleType:
     # nosemgrep: nothing-of-a-caller-is-executed - named by the operator in the agents file
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise InvalidArgument(f"There is no Python file '{path.name}' beside the agents file.", _HOW_TO)
+        raise InvalidArgument(f"There is no Python file '{path.name}' in the directory of the agents file.", _HOW_TO)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

@@ -1,4 +1,4 @@
-"""What dcf adds to the tools of a turn: to leave a note, to ask, to report usage. None of it needs a lease.
+"""The tools that dcf adds to a turn: to leave a note, to ask, to report usage. None of it needs a lease.
 
 The host fills in run, state and lease, so that no model ever sees one.
 """
@@ -23,7 +23,7 @@ _TEXT: Final = {"type": "string", "minLength": 1}
 OWN_TOOLS: Final[Mapping[str, AgentTool]] = {
     "leave_note": AgentTool(
         name="leave_note",
-        description="Tell the planner of this workflow what is no result, such as what you found odd. Nobody answers.",
+        description="Leave a note for the planner, such as an observation beyond the result. There is no answer.",
         parameters={"type": "object", "properties": {"text": _TEXT}, "required": ["text"]},
     ),
     "ask_question": AgentTool(
@@ -79,7 +79,7 @@ class WithOwnTools:
 
     def _made(self, name: str, arguments: Mapping[str, Json]) -> tuple[str | None, str]:
         if name == "leave_note":
-            return self._context.leave_note(arguments["text"]), "The planner is told."
+            return self._context.leave_note(arguments["text"]), "The planner gets the note."
         choices = arguments.get("choices")
-        wanted = [one for one in choices if isinstance(one, str)] if isinstance(choices, list) else []
+        wanted = [choice for choice in choices if isinstance(choice, str)] if isinstance(choices, list) else []
         return self._context.ask_question(arguments["question"], wanted), "The question is asked. Stop now."

@@ -1,4 +1,4 @@
-"""What a model is told: who it is and how it answers, and its piece of work. The same words for every SDK.
+"""The texts for a model: its role, the form of its answer, and its Task. The same words for every SDK.
 
 Imports only the standard library.
 """
@@ -37,7 +37,7 @@ def user_prompt(work: AgentWork) -> str:
     if work.last_error is not None:
         parts.append(f"An earlier attempt failed: {as_json(work.last_error)}")
     if work.questions:
-        asked = [{name: one[name] for name in _ASKED if name in one} for one in work.questions]
+        asked = [{name: question[name] for name in _ASKED if name in question} for question in work.questions]
         parts.append(f"What was asked about it before: {as_json(asked)}")
     if work.problems:
         parts.append(_corrections(work))

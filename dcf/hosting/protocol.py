@@ -1,7 +1,8 @@
-"""What a host and an agent say to each other: `async def handle(work, tools)` returns the output of a state.
+"""The messages between a host and an agent: `async def handle(work, tools)` returns the output of a state.
 
-It raises TaskFailed(error, cause) to fail the state. Imports only the standard library, so that it can be imported in
-the environment of any SDK.
+It raises TaskFailed(error, cause) to fail the state, and AgentLimited(until) where its provider rejects calls.
+
+Imports only the standard library, so that it can be imported in the environment of any SDK.
 """
 
 import json
@@ -10,9 +11,10 @@ from dataclasses import field
 from typing import Any, Protocol, TypeAlias
 
 from dcf.values.records import record
-from dcf.worker.failure import TaskFailed
+from dcf.worker.failure import AccountLimited, TaskFailed
 
 __all__ = [
+    "AgentLimited",
     "AgentProfile",
     "AgentTool",
     "AgentTools",
@@ -25,13 +27,16 @@ __all__ = [
     "as_json",
 ]
 
+AgentLimited = AccountLimited
+"""What a handler raises where the usage limit of its provider is reached; errors of SDKs are read by themselves."""
+
 Json: TypeAlias = Any
 """Any JSON value."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class AgentProfile:
-    """What the agents file says of an agent that its turns need. `options` are those of its recipe."""
+    """The settings of an agent that its turns need. `options` are those of its recipe."""
 
     name: str
     model: str = ""
@@ -83,7 +88,7 @@ class AgentTool:
 
 @record(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answered, as text for a model; `is_error` is True if the call failed."""
+    """The answer of a tool, as text for a model; `is_error` is True if the call failed."""
 
     text: str
     is_error: bool = False
@@ -110,7 +115,7 @@ class AgentTools(Protocol):
 
 @record(frozen=True, slots=True)
 class ModelAnswer:
-    """What a model said at the end of a turn, and by what its conversation can be resumed.
+    """The answer of a model at the end of a turn, and the id with which its conversation can be resumed.
 
     The host reads the output from the text: JSON, also within a fence; of a Task without OutputSchema any other text is
     the output itself.

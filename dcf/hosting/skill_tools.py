@@ -21,7 +21,7 @@ _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 @record(frozen=True, slots=True, kw_only=True)
 class SkillTexts:
-    """What skills say, and the servers of the agent with those of its skills."""
+    """The instructions of skills, and the servers of the agent together with those of its skills."""
 
     texts: tuple[str, ...]
     servers: tuple[ToolServer, ...]
@@ -50,12 +50,13 @@ def _with(known: ToolServer | None, told: Mapping[str, Any], environment: Mappin
         return replace(known, allowed=more) if known.allowed else known  # without names it has all tools
     if "url" not in told:
         raise ToolUnavailable(
-            f"The server '{told['name']}' of a skill is a command, which a host does not start unasked.",
+            f"The server '{told['name']}' of a skill is a command, which only the agents file can start.",
             f"Describe it in the agents file, under servers.{told['name']}.",
         )
     return ToolServer(
         name=told["name"],
         url=_filled(told["url"], told["name"], environment),
+        over_sse=told.get("transport") == "sse",
         headers={key: _filled(value, told["name"], environment) for key, value in told.get("headers", {}).items()},
         allowed=tools,
     )

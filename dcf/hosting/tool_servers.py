@@ -31,13 +31,14 @@ class ToolsMissing(DcfError):
 
 @record(frozen=True, slots=True, kw_only=True)
 class ToolServer:
-    """An MCP server by its URL, or by the command that starts it.
+    """An MCP server by its URL, or by the command that starts it. `over_sse`: the URL is of the older transport.
 
     Of its tools the agent gets those named by `allowed`, which must be there; without names all of them.
     """
 
     name: str
     url: str = ""
+    over_sse: bool = False
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     command: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -69,7 +70,7 @@ class ServedTools:
         return ToolResult(_text_of(result), bool(result.is_error))
 
     async def add(self, server: ToolServer, client: "Client") -> None:
-        """Offer the tools of a server; raise ToolsMissing if one that the agent needs is not there."""
+        """Offer the tools of a server; raise ToolsMissing if a needed tool is missing."""
         found = {tool.name: tool for tool in await _listed(client)}
         missing = [name for name in server.allowed if name not in found]
         if missing:
@@ -106,12 +107,15 @@ async def _listed(client: "Client") -> Sequence[Any]:
 
 async def _connected(server: ToolServer, stack: AsyncExitStack) -> "Client":
     from mcp import Client, StdioServerParameters  # noqa: PLC0415 - takes a second to import, and few agents need it
+    from mcp.client.sse import sse_client  # noqa: PLC0415
     from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415
     from mcp.shared._httpx_utils import create_mcp_http_client  # noqa: PLC0415
 
     if server.command:
         program, *arguments = server.command
         place: Any = StdioServerParameters(command=program, args=arguments, env=dict(server.environment) or None)
+    elif server.over_sse:
+        place = sse_client(server.url, headers=dict(server.headers))
     else:
         http = await stack.enter_async_context(create_mcp_http_client(headers=dict(server.headers)))
         place = streamable_http_client(server.url, http_client=http)

@@ -28,7 +28,7 @@ _NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTim
 
 
 class PatientClient(httpx2.AsyncClient):
-    """The client; a stream of events may be silent for ever, every other answer comes within its time."""
+    """The client; a stream of events may be silent without a limit; every other answer has a timeout."""
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request and read its whole answer, unless that is a stream of events."""

@@ -46,7 +46,7 @@ class ServerCalls:
                 return result
             await anyio.sleep(tries.pause_after(failure_of(answer)))
 
-    async def call(self, tool: str, **arguments: Json) -> dict[str, Json]:
+    async def call(self, tool: str, /, **arguments: Json) -> dict[str, Json]:
         """Return the answer of a tool; raise ToolCallFailed if it is an error or a refusal."""
         given = {name: value for name, value in arguments.items() if value is not None}
         params: dict[str, Any] = {"name": tool, "arguments": given}
@@ -62,7 +62,7 @@ class ServerCalls:
 
 
 def _repeatable(name: str, arguments: Mapping[str, Json]) -> tuple[dict[str, Json], bool]:
-    """Return the arguments that make a call one that may be repeated, and whether it may be. Imports the tools."""
+    """Return the arguments with which a call may be repeated, and whether it may be. Imports the tools."""
     import dcf.tools.mcp.selection  # noqa: F401, PLC0415 - takes half a second, which the first call waits for
     from dcf.verbs.registry import TOOLS  # noqa: PLC0415 - the same
 

@@ -1,4 +1,4 @@
-"""Runs commands on this machine: only those that a person allowed, without a shell, and never for ever.
+"""Runs commands on this machine: only allowed ones, without a shell, and with a timeout.
 
 A command that comes from the server is text from elsewhere. It runs if a template (`command_templates.py`) of
 `--allow-command`, or of a file outside the repository, covers each of its words. What could not be run is
@@ -43,12 +43,12 @@ _starting: Final[list[str]] = []
 """Programs of the commands that are just being started."""
 
 _ending: Final[list[Callable[[], object]]] = []
-"""What ends this process, once these are."""
+"""Signals that end this process."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a command: `pass`, `fail` or `unavailable`, and why."""
+    """The outcome of a command: `pass`, `fail` or `unavailable`, and why."""
 
     verdict: str
     why: str
@@ -76,7 +76,7 @@ class Answer:
 
 
 async def run(command: str | Sequence[str], root: Path, allowed: Allowed, timeout_s: float | None) -> Outcome:
-    """Run a command in the root, if it is allowed; it and all its children end when its time is over."""
+    """Run a command in the root, if it is allowed; a timeout ends it with all its children."""
     try:
         words = words_of(command)
     except InvalidArgument as error:
@@ -84,7 +84,7 @@ async def run(command: str | Sequence[str], root: Path, allowed: Allowed, timeou
     if not words or not allowed.covers(words, root):
         return Outcome(
             verdict="unavailable",
-            why="Nobody allowed this command here: dcf agents local --allow-command, or its allow file.",
+            why="Not allowed here; allow it with `dcf agents local --allow-command` or in the allow file.",
         )
     if (program := _program(words[0], root)) is None:
         return Outcome(verdict="unavailable", why=_missing(words[0]))
@@ -97,7 +97,7 @@ async def run(command: str | Sequence[str], root: Path, allowed: Allowed, timeou
 
 
 async def ask(words: Sequence[str], root: Path, given: str, limit_s: float) -> Answer:
-    """Run a command in the root with a text as its input; it and all its children end when its time is over.
+    """Run a command in the root with a text as its input; a timeout ends it with all its children.
 
     It gets the environment of this process without the variables of dcf, which may hold keys.
     """

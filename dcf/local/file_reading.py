@@ -29,7 +29,7 @@ class FoundFile:
     size: int
 
     def as_json(self) -> dict[str, str | int]:
-        """Return what stands beside an output."""
+        """Return the files of an output."""
         return {"sha256": self.sha256, "size": self.size}
 
 
@@ -94,6 +94,8 @@ def _opened(root: Path, real: Path, named: str) -> BinaryIO:
         with place.open_parent() as (directory, name):
             about = os.stat(name, dir_fd=directory, follow_symlinks=False)
             if not stat.S_ISREG(about.st_mode):
+                if stat.S_ISDIR(about.st_mode):
+                    raise InvalidArgument(f"'{named[:200]}' is a directory: name the files in it.", "Name files.")
                 raise InvalidArgument(f"'{named[:200]}' is no regular file.", "Name files, not directories.")
             number = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
             return os.fdopen(number, "rb")

@@ -1,8 +1,8 @@
-"""Runs the commands that open gates of a run wait for, and tells the server what came of them.
+"""Runs the commands that open gates of a run wait for, and sends the results to the server.
 
 The server says which command; a person on this machine says which may run (`commands.py`). A verdict names the hash of
-the output that was judged, so that one on an older output decides nothing. That the command of an author passed is told
-with the key of this helper, which the agent does not have: the server takes nobody's word for his own work.
+the output that was judged, so that a verdict on an older output has no effect. The helper
+reports with its own key, which the agent does not have: an author cannot vouch for its own output.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ async def run_gates(
     """Run the command of each open gate that this agent is asked for, and tell the server its exit code.
 
     Without an agent these are the gates of which each author is asked, and `helper` (calls with the helper's own key)
-    tells what came of them. Return what came of each, and as `decided` the code of the server's answer.
+    tells what came of them. Return the outcome of each, and as `decided` the code of the server's answer.
     """
     answer = await server.call("list_gates", workflow_id=workflow_id, state=state)
     ran: list[dict[str, Json]] = []

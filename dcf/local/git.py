@@ -1,4 +1,4 @@
-"""What git knows of a worktree: where it is, what changed, and a branch made for a piece of work.
+"""The git facts of a worktree: its place, its changes, and a branch made for a Task.
 
 git is asked as a program with a small environment, in which nothing of the repository is executed (`git_settings.py`).
 A worktree is only where its repository is found. Nothing here throws uncommitted work away.
@@ -132,7 +132,7 @@ def _slow() -> GitRefused:
 def _failed(code: int, complaint: bytes) -> GitRefused:
     said = complaint.decode("utf-8", "replace").strip().splitlines()
     why = said[0][:300] if said else f"exit code {code}"
-    return GitRefused("git_failed", f"git refused: {why}.", "Mend what git says, then call again.")
+    return GitRefused("git_failed", f"git refused: {why}.", "Correct the problem that git reports, then call again.")
 
 
 def facts(place: WorkingDirectory) -> WorktreeFacts:
@@ -227,7 +227,7 @@ def unknown_start(start: str) -> GitRefused:
 
 
 def committed(root: Path, start: str, head: str) -> tuple[FileChange, ...]:
-    """Return what the commits since a start changed; raise GitRefused if there is no such commit any more."""
+    """Return what the commits since a start changed; raise GitRefused if the commit no longer exists."""
     commit = commit_of(root, start)
     if commit is None:
         raise unknown_start(start)

@@ -13,7 +13,7 @@ from typing import Final
 
 DIFF: Final = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--submodule=short")
 STATUS: Final = ("--ignore-submodules=dirty",)
-"""What is inside a submodule has settings of its own, which nobody lists: it is not looked into."""
+"""A submodule has its own, unlisted settings: it is not read."""
 
 MOST_NAMED: Final = 500
 """Filters and hooks that one repository may name."""
@@ -40,7 +40,7 @@ _OFF: Final[Mapping[str, str]] = {
     "gpg.x509.program": "false",
     "safe.bareRepository": "explicit",
 }
-"""Settings of commands that nobody runs here (editors, merge drivers, aliases, ...) are not among them."""
+"""Settings of commands that are not run here (editors, merge drivers, aliases, ...) are not among them."""
 
 _ENVIRONMENT: Final[Mapping[str, str]] = {
     "LC_ALL": "C.UTF-8",

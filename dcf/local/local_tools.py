@@ -35,7 +35,7 @@ _NAMES: Final[Mapping[str, Json]] = {"type": "array", "items": {"type": "string"
 
 @record(frozen=True, slots=True)
 class LocalCall:
-    """What a local tool works with: the arguments, the directory, the server, what may run here, the helper's key."""
+    """The context of a local tool: the arguments, the directory, the server, what may run here, the helper's key."""
 
     arguments: Mapping[str, Json]
     place: WorkingDirectory
@@ -167,7 +167,7 @@ TOOLS: Final[Mapping[str, LocalTool]] = {
         LocalTool(
             name="local_gates",
             description=(
-                "Run here the commands that open gates of a run wait for, and report what came of them. Only commands "
+                "Run here the commands that open gates of a run wait for, and report the results. Only commands "
                 "that a person allowed run."
             ),
             arguments={name: {"type": "string"} for name in ("workflow_id", "state", "agent_id")},

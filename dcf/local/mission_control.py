@@ -33,54 +33,59 @@ def is_one(profile: str | None, tool: str) -> bool:
 
 @record(frozen=True, slots=True)
 class MissionCall:
-    """One call of a tool of the profile, in a directory."""
+    """One call of a tool of the profile. Without a directory it is passed on as it is."""
 
     tool: str
     arguments: Mapping[str, Json]
-    place: WorkingDirectory
+    place: WorkingDirectory | None
 
     async def prepared(self) -> dict[str, Json]:
         """Return the arguments that are sent; raise InvalidArgument for files of the workflow that cannot be read."""
-        return await anyio.to_thread.run_sync(self._prepared)
+        arguments = dict(self.arguments)
+        if self.place is None:
+            return arguments
+        return arguments | await anyio.to_thread.run_sync(self._facts, self.place)
 
-    async def finished(self, result: Mapping[str, Any]) -> None:
-        """Record where a task that was started starts."""
+    async def finished(self, result: dict[str, Any]) -> dict[str, Any]:
+        """Record where a task that was started starts; return the result."""
         answer = result.get("structuredContent")
-        if self.tool == "start_task" and isinstance(answer, dict) and "task_id" in answer:
-            await anyio.to_thread.run_sync(self._record, str(answer["task_id"]))
+        if self.place is not None and self.tool == "start_task" and isinstance(answer, dict) and "task_id" in answer:
+            await anyio.to_thread.run_sync(_record, self.place, str(answer["task_id"]))
+        return result
 
-    def _prepared(self) -> dict[str, Json]:
-        given = dict(self.arguments)
-        if self.tool == "start_workflow" and "workflow_files" not in given:
-            return given | _files_of(self.place.path, given.get("name"))
+    def _facts(self, place: WorkingDirectory) -> dict[str, Json]:
+        """Return what the call does not say and the disk does; nothing without a repository."""
+        if self.tool == "start_workflow" and "workflow_files" not in self.arguments:
+            return _files_of(place.path, self.arguments.get("name"))
         try:
-            if self.tool == "start_task" and "snapshot_id" not in given:
-                return given | {"snapshot_id": git.facts(self.place).head, "snapshot_type": "git"}
-            if self.tool == "complete_task" and "files_changed" not in given:
-                return given | {"files_changed": self._changes(str(given.get("task_id")))}
+            if self.tool == "start_task" and "snapshot_id" not in self.arguments:
+                return {"snapshot_id": git.facts(place).head, "snapshot_type": "git"}
+            if self.tool == "complete_task" and "files_changed" not in self.arguments:
+                return {"files_changed": _changes(place, str(self.arguments.get("task_id")))}
         except GitRefused:
-            return given
-        return given
+            return {}
+        return {}
 
-    def _record(self, task: str) -> None:
-        try:
-            worktree.record_start(self.place, task)
-        except GitRefused:
-            return  # without a repository what changed is not known, and the end of the task says so
 
-    def _changes(self, task: str) -> dict[str, Json]:
-        """Return the paths that differ since the task started; a renamed file is one that is gone, and a new one."""
-        found = worktree.changes_since(self.place, start=None, unit=task, areas=[])
-        changed: dict[str, list[Json]] = {"added": [], "modified": [], "deleted": []}
-        for file in found["files"]:
-            changed[_KINDS.get(file["change"], file["change"])].append(file["path"])
-            changed["deleted"] += [file["old_path"]] if file.get("old_path") else []
-        return dict(changed)
+def _record(place: WorkingDirectory, task: str) -> None:
+    try:
+        worktree.record_start(place, task)
+    except GitRefused:
+        return  # without a repository what changed is not known, and the end of the task says so
+
+
+def _changes(place: WorkingDirectory, task: str) -> dict[str, Json]:
+    """Return the paths that differ since the task started; a renamed file counts as deleted and added."""
+    changed: dict[str, list[Json]] = {"added": [], "modified": [], "deleted": []}
+    for file in worktree.changes_since(place, start=None, unit=task, areas=[])["files"]:
+        changed[_KINDS.get(file["change"], file["change"])].append(file["path"])
+        changed["deleted"] += [file["old_path"]] if file.get("old_path") else []
+    return dict(changed)
 
 
 def _files_of(root: Path, name: Json) -> dict[str, Json]:
     report = Report()
     texts = read_texts(root, str(name), Path.home(), report)
     if report.problems:
-        raise InvalidArgument(str(report.problems[0]), "Mend the files of the workflow, then call again.")
+        raise InvalidArgument(str(report.problems[0]), "Correct the files of the workflow, then call again.")
     return {} if texts is None else {"workflow_files": write_texts(texts)}

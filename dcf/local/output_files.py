@@ -1,4 +1,4 @@
-"""Files that a result names: looked up on this disk, and described beside the result. docs/local.md has the convention.
+"""Files that a result names: read from this disk, and described with the result (docs/agents/local-agents.md).
 
 A result may have a member `files`, a list of paths below the root. Beside it `file_hashes` gets the sha256 and size of
 each, by its path; with `upload_files` in the call their contents become artifacts of the run, and their ids stand
@@ -39,7 +39,7 @@ async def described(arguments: Mapping[str, Json], root: Path, server: ServerCal
     output = _value(arguments.get("output_json"))
     files = await anyio.to_thread.run_sync(all_found, root, _named(output))
     ids = await _artifacts(server, root, str(arguments.get("workflow_id")), files) if upload else {}
-    hashes = {one.path: {**one.as_json(), **_artifact(ids.get(one.path))} for one in files}
+    hashes = {file.path: {**file.as_json(), **_artifact(ids.get(file.path))} for file in files}
     return {**arguments, "output_json": {**output, HASHES: hashes}}
 
 
@@ -47,7 +47,7 @@ async def uploaded(server: ServerCalls, root: Path, paths: list[str], workflow_i
     """Return what files hold; with a run their contents become artifacts of it."""
     files = await anyio.to_thread.run_sync(all_found, root, paths)
     ids = {} if workflow_id is None else await _artifacts(server, root, workflow_id, files)
-    return [{"path": one.path, **one.as_json(), **_artifact(ids.get(one.path))} for one in files]
+    return [{"path": file.path, **file.as_json(), **_artifact(ids.get(file.path))} for file in files]
 
 
 async def _artifacts(server: ServerCalls, root: Path, workflow_id: str, files: list[FoundFile]) -> dict[str, str]:
@@ -90,7 +90,7 @@ def _named(output: Json) -> list[str]:
 
 
 def _value(given: Json) -> Json:
-    """Return what an argument holds that takes JSON text and native values; text that is no JSON names nothing."""
+    """Return what an argument holds that takes JSON text and native values; text that is not JSON names no files."""
     if not isinstance(given, str):
         return given
     try:

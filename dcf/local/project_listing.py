@@ -16,7 +16,7 @@ from dcf.local.git import GitRefused
 _MADE: Final = frozenset(
     {"node_modules", "__pycache__", "dist", "build", "target", "vendor", "venv", "site-packages", "coverage"}
 )
-"""Directories that tools make, and nobody writes."""
+"""Directories that tools generate."""
 
 
 def text_files(root: Path, *, largest: int) -> Iterator[tuple[str, str]]:

@@ -7,12 +7,13 @@ names files gets their hashes.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import anyio
+import anyio.to_thread
 from mcp.server.context import CallNext, ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
@@ -38,13 +39,14 @@ from dcf.local.answers import as_result, failed, refused
 from dcf.local.broken_connections import FAILED
 from dcf.local.calls import ServerCalls
 from dcf.local.command_templates import Allowed
+from dcf.local.deepwork.allowed_review import AllowedReview, AllowedReviews
 from dcf.local.deepwork.project_calls import DeepWorkCall, is_one
 from dcf.local.gate_runs import run_gates
 from dcf.local.git import GitRefused
 from dcf.local.local_tools import TOOLS, LocalCall
 from dcf.local.output_files import COMPLETION, UPLOAD, described, names_files
 from dcf.local.upstream import Upstream
-from dcf.local.working_root import QUESTION, RootsWanted, WorkingRoot
+from dcf.local.working_root import QUESTION, RootsWanted, WorkingDirectory, WorkingRoot
 from dcf.values.json_text import Json
 from dcf.version import __version__
 
@@ -83,14 +85,23 @@ class LocalServer:
     allowed: Allowed
     upload: bool = False
     helper: Upstream | None = None
+    _judge: Upstream | None = field(init=False)
+    _reviews: AllowedReviews = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Prepare the calls that give verdicts: with the helper's key, or with none where the agent has none either."""
+        self._judge = self.helper
+        if self.helper is None and self.upstream.api_key is None:
+            self._judge = Upstream(self.upstream.url, None, self.upstream.deadline_s)
+        self._reviews = AllowedReviews(self.allowed, None if self._judge is None else ServerCalls(self._judge))
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
         """Keep connections to the server for the duration of a `with` block."""
         async with AsyncExitStack() as stack:
-            for one in (self.upstream, self.helper):
-                if one is not None:
-                    await stack.enter_async_context(one.opened())
+            for upstream in (self.upstream, self._judge):
+                if upstream is not None:
+                    await stack.enter_async_context(upstream.opened())
             yield
 
     def built(self) -> "Server[Any]":
@@ -110,17 +121,17 @@ class LocalServer:
         """Add the server's instructions to the greeting; pass on methods that only the server knows."""
         if ctx.request_id is not None and ctx.method not in SPEC_CLIENT_METHODS:
             return await self._passed_on(ctx, None)
-        found = await call_next(ctx)
-        if ctx.method in ("initialize", "server/discover") and isinstance(found, Mapping):
-            return {**found, "instructions": await self._instructions()}
-        return found
+        answer = await call_next(ctx)
+        if ctx.method in ("initialize", "server/discover") and isinstance(answer, Mapping):
+            return {**answer, "instructions": await self._instructions()}
+        return answer
 
     async def _instructions(self) -> str:
         try:
-            told = await self.upstream.request("server/discover", {}, deadline_s=_FIRST_S)
+            answer = await self.upstream.request("server/discover", {}, deadline_s=_FIRST_S)
         except (DcfError, MCPError):
             return INSTRUCTIONS
-        return f"{INSTRUCTIONS} {told.get('instructions') or ''}".strip()
+        return f"{INSTRUCTIONS} {answer.get('instructions') or ''}".strip()
 
     async def _passed_on(self, ctx: Context, _: object) -> dict[str, Any]:
         async def once(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,11 +143,11 @@ class LocalServer:
         return await _answered(ctx, once, _params(ctx))
 
     async def _tools(self, ctx: Context, _: object) -> dict[str, Any]:
-        found = await self._passed_on(ctx, None)
-        if found.get("nextCursor") is not None:
-            return found
-        listed = [_with_root(one) if one.get("name") == COMPLETION else one for one in found["tools"]]
-        return {**found, "tools": [*listed, *(tool.listed() for tool in TOOLS.values())]}
+        answer = await self._passed_on(ctx, None)
+        if answer.get("nextCursor") is not None:
+            return answer
+        listed = [_with_root(tool) if tool.get("name") == COMPLETION else tool for tool in answer["tools"]]
+        return {**answer, "tools": [*listed, *(tool.listed() for tool in TOOLS.values())]}
 
     async def _call(self, ctx: Context, _: object) -> dict[str, Any]:
         params = _params(ctx)
@@ -155,78 +166,80 @@ class LocalServer:
 
     async def _local(self, ctx: Context, name: str, arguments: dict[str, Json], server: ServerCalls) -> dict[str, Any]:
         tool = TOOLS[name]
-        given = arguments.pop("root", None)
+        directory = arguments.pop("root", None)
         unknown = sorted(arguments.keys() - tool.arguments.keys())
         if unknown:
-            told = f"It has: {', '.join((*tool.arguments, 'root'))}."
-            raise InvalidArgument(f"{name} has no argument '{unknown[0][:80]}'.", told)
-        root = await self.working_root.of(ctx, given)
+            hint = f"It has: {', '.join((*tool.arguments, 'root'))}."
+            raise InvalidArgument(f"{name} has no argument '{unknown[0][:80]}'.", hint)
+        root = await self.working_root.of(ctx, directory)
         answer = await tool.run(LocalCall(arguments, root, server, self.allowed, self._helping()))
         return as_result({**answer, "root": str(root.path)})
 
     async def _at_server(self, ctx: Context, name: str, params: dict[str, Any], server: ServerCalls) -> dict[str, Any]:
-        if is_one(self.upstream.profile, name):
-            return await self._deepwork(ctx, name, params, server)
-        if mission_control.is_one(self.upstream.profile, name):
-            return await self._mission_control(ctx, name, params, server)
-        arguments, given, root = params["arguments"], None, None
+        profile = self.upstream.profile
+        if is_one(profile, name) or mission_control.is_one(profile, name):
+            return await self._with_disk(ctx, name, params, server)
+        arguments, directory, root = params["arguments"], None, None
         if name == COMPLETION:
-            given, upload = arguments.pop("root", None), arguments.pop(UPLOAD, self.upload)
+            directory, upload = arguments.pop("root", None), arguments.pop(UPLOAD, self.upload)
             if names_files(name, arguments):
-                root = await self.working_root.of(ctx, given)
+                root = await self.working_root.of(ctx, directory)
                 told = await described(arguments, root.path, server, upload=upload is True)
                 params = {**params, "arguments": told}
         once = partial(server.passed_on, on_progress=_progress(ctx))
         result = await _answered(ctx, once, params)
         ran: list[dict[str, Json]] = []
         if name == COMPLETION and self.allowed.templates and _code(result) == "review_running":
-            root = root or await self.working_root.of(ctx, given)
+            root = root or await self.working_root.of(ctx, directory)
             run, state = str(arguments.get("workflow_id")), str(arguments.get("state"))
             ran = await run_gates(server, self._helping(), root.path, self.allowed, run, state)
             result = await once(params) if ran else result
-        shown = given if root is None else str(root.path)
+        shown = directory if root is None else str(root.path)
         return _told(result, {**({} if shown is None else {"root": shown}), **({"gates_run": ran} if ran else {})})
 
     def _helping(self) -> ServerCalls | None:
         return None if self.helper is None else ServerCalls(self.helper)
 
-    async def _deepwork(self, ctx: Context, name: str, params: dict[str, Any], server: ServerCalls) -> dict[str, Any]:
-        given = params["arguments"].pop("root", None)
+    async def _with_disk(self, ctx: Context, name: str, params: dict[str, Any], server: ServerCalls) -> dict[str, Any]:
+        """Make a call of a profile that needs the disk; without a directory most are passed on as they are."""
+        directory = params["arguments"].pop("root", None)
         try:
-            root = await self.working_root.of(ctx, given)
+            root = await self.working_root.of(ctx, directory)
         except InvalidArgument:
-            if given is not None or name == "finished_step":
+            if directory is not None or name == "finished_step":
                 raise
             root = None
-        work = DeepWorkCall(name, params["arguments"], root, server)
-        arguments, problems = await work.prepared()
+        if is_one(self.upstream.profile, name):
+            return await self._deepwork(ctx, params, root, server)
+        call = mission_control.MissionCall(name, params["arguments"], root)
+        arguments = await call.prepared()
         once = partial(server.passed_on, on_progress=_progress(ctx))
-        return await work.finished(await _answered(ctx, once, {**params, "arguments": arguments}), problems)
+        return await call.finished(await _answered(ctx, once, {**params, "arguments": arguments}))
 
-    async def _mission_control(
-        self, ctx: Context, name: str, params: dict[str, Any], server: ServerCalls
+    async def _deepwork(
+        self, ctx: Context, params: dict[str, Any], root: WorkingDirectory | None, server: ServerCalls
     ) -> dict[str, Any]:
+        name = params["name"]
+        review = AllowedReview() if root is None else await anyio.to_thread.run_sync(self._reviews.of, root.path)
+        problems = [review.problem] if review.problem is not None and name == "start_workflow" else []
+        call = DeepWorkCall(name, params["arguments"], root, server, review.reviewing, problems)
+        arguments = await call.prepared()
         once = partial(server.passed_on, on_progress=_progress(ctx))
-        given = params["arguments"].pop("root", None)
-        try:
-            root = await self.working_root.of(ctx, given)
-        except InvalidArgument:
-            if given is not None:
-                raise
-            return await _answered(ctx, once, params)
-        work = mission_control.MissionCall(name, params["arguments"], root)
-        result = await _answered(ctx, once, {**params, "arguments": await work.prepared()})
-        await work.finished(result)
-        return result
+
+        async def again(place: Mapping[str, Json]) -> dict[str, Any]:
+            return await _answered(ctx, once, {**params, "arguments": {**arguments, "waits_for_review": dict(place)}})
+
+        result = await _answered(ctx, once, {**params, "arguments": arguments})
+        return await call.finished(await call.reviewed(result, again))
 
     async def _listen(self, ctx: Context, params: SubscriptionsListenRequestParams) -> Any:
-        """Serve a stream of changes; one that outlives a server tells of everything it listens to once, as changed."""
+        """Serve a stream of changes; a stream that outlives a server reports everything once, as changed."""
         bus = InMemorySubscriptionBus()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._relay, bus, params)
-            found = await ListenHandler(bus)(ctx, params)
+            answer = await ListenHandler(bus)(ctx, params)
             tasks.cancel_scope.cancel()
-        return found
+        return answer
 
     async def _relay(self, bus: InMemorySubscriptionBus, params: SubscriptionsListenRequestParams) -> None:
         async def heard(method: str, given: Mapping[str, Any]) -> None:
@@ -291,18 +304,18 @@ async def _answered(
     ctx: Context, once: Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]], params: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the final answer; a question of the server is put to a client of an older revision as it knows it."""
-    found = await once(params)
+    result = await once(params)
     for _ in range(_MOST_QUESTIONS):
-        if found.get("resultType") != "input_required" or ctx.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS:
+        if result.get("resultType") != "input_required" or ctx.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS:
             break
         answers: dict[str, Any] = {}
-        for name, question in (found.get("inputRequests") or {}).items():
+        for name, question in (result.get("inputRequests") or {}).items():
             answer = await ctx.session.send_request(ElicitRequest.model_validate(question), ElicitResult)
             answers[name] = answer.model_dump(by_alias=True, mode="json", exclude_none=True)
-        state = found.get("requestState")
+        state = result.get("requestState")
         more = {"inputResponses": answers} | ({} if state is None else {"requestState": state})
-        found = await once({**params, **more})
-    return found
+        result = await once({**params, **more})
+    return result
 
 
 def _progress(ctx: Context) -> Any:

@@ -48,7 +48,7 @@ ABOUT: Final[Mapping[str, Any]] = {
     CLIENT_INFO_META_KEY: {"name": "dcf-local", "version": __version__},
     CLIENT_CAPABILITIES_META_KEY: {},
 }
-"""What a request says of its client, where the client itself says nothing."""
+"""The client's description in a request, for clients that did not describe themselves."""
 
 Heard = Callable[[str, Mapping[str, Any]], Awaitable[None]]
 """Takes the method and params of a notification of a stream that was opened."""
@@ -103,7 +103,7 @@ class Upstream:
                 if was_sent and not repeat:
                     raise ServerUnreachable(
                         "The connection to the dcf server broke before it answered; it may have done what was asked.",
-                        "Read how it stands before you call again.",
+                        "Read the current state before you call again.",
                     ) from None
                 pause = tries.pause_after(failure)
             await anyio.sleep(pause)

@@ -48,7 +48,7 @@ class WorkingDirectory:
 
 @dataclass(slots=True)
 class WorkingRoot:
-    """Finds the directory of each call. What it knows of a client is forgotten when the client says it changed."""
+    """Finds the directory of each call. Its data of a client is forgotten when the client reports a change."""
 
     configured: Path | None
     _roots: tuple[Path, ...] | None = None
@@ -101,7 +101,7 @@ async def _asked(ctx: ServerRequestContext[Any, Any]) -> tuple[Path, ...]:
 
 
 def _paths(answer: Mapping[str, Any]) -> tuple[Path, ...]:
-    found = [_path(str(one.get("uri"))) for one in answer.get("roots") or [] if isinstance(one, Mapping)]
+    found = [_path(str(root.get("uri"))) for root in answer.get("roots") or [] if isinstance(root, Mapping)]
     return tuple(dict.fromkeys(path for path in found if path is not None and path.is_dir() and not _is_top(path)))
 
 
@@ -116,7 +116,7 @@ def _path(uri: str) -> Path | None:
 def _within(boundaries: tuple[Path, ...], path: Path, name: str) -> Path:
     """Return a directory that is a boundary or lies below it; raise InvalidArgument for any other."""
     if not boundaries:
-        raise InvalidArgument(f"{name} names a directory, and nobody said which ones may be named.", _BOUND_IT)
+        raise InvalidArgument(f"{name} names a directory, but no allowed directories are configured.", _BOUND_IT)
     if not any(path.is_relative_to(boundary) for boundary in boundaries):
         listed = " or ".join(str(boundary) for boundary in boundaries[:5])
         raise InvalidArgument(f"{name} is not below {listed}.", f"Name {listed}, or a directory below it.")

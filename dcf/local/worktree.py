@@ -88,7 +88,7 @@ def patch_of(place: WorkingDirectory, start: str | None) -> dict[str, Json]:
 
 
 def united(*parts: Iterable[FileChange]) -> list[FileChange]:
-    """Return one entry for each path; what several parts tell of it is put together, the last one says how."""
+    """Return one entry for each path; the facts of several parts are merged; the last one gives the kind of change."""
     found: dict[str, FileChange] = {}
     for change in (one for part in parts for one in part):
         known = found.pop(change.path, None)
@@ -147,7 +147,7 @@ def _committed(facts: WorktreeFacts, since: str | None, *, from_nothing: bool) -
 
 def _paths(changes: Iterable[FileChange]) -> dict[str, None]:
     """Return each path once, the old one of a renamed file too."""
-    return dict.fromkeys(path for one in changes for path in (one.path, one.old_path) if path is not None)
+    return dict.fromkeys(path for change in changes for path in (change.path, change.old_path) if path is not None)
 
 
 def _ref(unit: str) -> str:
@@ -167,7 +167,7 @@ def _told(record: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _digests(facts: WorktreeFacts) -> dict[str, str | None]:
-    """Return what each dirty file holds; None for one that is gone."""
+    """Return the content of each changed file; None for a deleted file."""
     return {_text(change.path): _digest(facts.root / change.path) for change in facts.changes}
 
 

@@ -1,12 +1,7 @@
 """Finds a profile by its name. Its module is imported when somebody is served it."""
 
-from typing import Final
-
 from dcf.profiles.profile import Profile
-from dcf.values.profile_names import SYSTEM_PROFILES, SystemProfile
-
-SERVED: Final[tuple[SystemProfile, ...]] = SYSTEM_PROFILES
-"""The profiles that this version serves."""
+from dcf.values.profile_names import SystemProfile
 
 
 def profile_of(name: SystemProfile) -> Profile:

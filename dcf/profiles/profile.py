@@ -55,6 +55,13 @@ class Native(Protocol):
     def agent(self, named: str | None = None) -> str:
         """Return the agent id of the caller: that of its key, or else of the name it gives."""
 
+    @property
+    def key_agent(self) -> str | None:
+        """The agent id that the caller's key is bound to."""
+
+    def for_agent(self, agent_id: str) -> "Native":
+        """Return the tools for this caller as another agent. The profile answers for it that the caller may do that."""
+
     def token(self, run: str, unit: str, attempt: int) -> str:
         """Return the lease token of the caller for one attempt of a unit: the same whenever it is asked for."""
 

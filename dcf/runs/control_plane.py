@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from dcf import metrics
 from dcf.asl.machine import Place, Wait
@@ -21,26 +21,23 @@ from dcf.core.definitions import needs
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents import receipts
-from dcf.core.documents.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
+from dcf.core.documents.answers import Created, Finalized, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.refusals import unless_full
+from dcf.core.extensions import EXTENSIONS, Ending
 from dcf.core.leasing import attention, healing, lease
 from dcf.core.lifecycle import creation, finalization, growing_timeouts, kickoff
 from dcf.errors import UnknownState
-from dcf.features.gates import verdicts
-from dcf.features.people import answering
-from dcf.features.questions import unanswered
-from dcf.features.work.limit_operations import WorkLimiting
 from dcf.ports import ItemSource, NoItems
 from dcf.runs.claims import Claims
 from dcf.runs.follow_ups import FollowUps, TellAtOnce
 from dcf.runs.known_ready import KnownReady
+from dcf.runs.limiting import LeaseLimits
 from dcf.runs.transactions import Run, Transactions, with_secret
 from dcf.store.access.authors import current_account, current_author
 from dcf.store.lists.index import RunIndex
 from dcf.store.transaction.runs import Committed, RunStore
-from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
@@ -51,14 +48,12 @@ _ALL = 1_000_000
 _usage_of = attrgetter("usage")
 _NO_ITEMS = NoItems()
 
-Ending: TypeAlias = Callable[[Snapshot, str, Definition, Mapping[str, Json]], Decision[RunStatus | More | None]]
-_ENDINGS: Mapping[Fired | None, Ending] = {
+_ENDINGS: Mapping[str, Ending] = {
     "exhausted": progress.exhaust,
-    "gate": verdicts.overdue,
-    "timed_out": answering.time_out,
+    "timed_out": progress.time_out,
     "waited": progress.wake,
 }
-"""Operation to run on a state, by what the clock found due."""
+"""Operation to run on a state, by what the clock found due, unless a capability has one."""
 
 
 class ControlPlane:
@@ -67,7 +62,7 @@ class ControlPlane:
     Others use its `transactions` and `follow_ups`. It calls `after_usage` with a run's id once usage was reported.
     """
 
-    limits: WorkLimiting | None = None
+    limits: LeaseLimits | None = None
     after_usage: Callable[[str], object] | None = None
 
     def __init__(self, store: RunStore, index: RunIndex, items: ItemSource = _NO_ITEMS) -> None:
@@ -250,8 +245,9 @@ class ControlPlane:
     def look(self, workflow_id: str, path: str) -> Owed:
         """Handle the due timer of an open state. Called by the clock."""
         reads = ReadSet(states=with_scopes([path]), timers=(path,), talk=True)
-        answer = self._store.transact(workflow_id, reads, lambda snapshot: unanswered.look(fenced(snapshot), path))
-        ending = _ENDINGS.get(answer.fired)
+        answer = self._store.transact(workflow_id, reads, lambda snapshot: attention.look(fenced(snapshot), path))
+        fired = answer.fired or ""
+        ending = EXTENSIONS.endings.get(fired) or _ENDINGS.get(fired)
         if ending is not None:
             self._end_by_itself(workflow_id, path, ending, answer.size)
         if answer.fired == "scope":

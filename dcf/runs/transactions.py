@@ -13,6 +13,7 @@ from dcf.asl.expressions.risks import Unmarked
 from dcf.asl.machine import Place
 from dcf.asl.state_paths import ancestors, join
 from dcf.asl.surroundings import RunContext
+from dcf.asl.tasks.extensions import LANGUAGE
 from dcf.core.definitions import needs
 from dcf.core.definitions.context import context_of
 from dcf.core.definitions.model import Definition, gives_tokens, read_definition
@@ -23,11 +24,9 @@ from dcf.core.documents.model import Meta, StateDoc
 from dcf.core.lifecycle.creation import Create
 from dcf.core.lifecycle.retention import is_being_deleted
 from dcf.errors import RunOnHold, StoreUnsuitable, UnknownRun, UnknownState
-from dcf.features.gates.syntax import read_gates
-from dcf.features.growing.definition import is_grown
-from dcf.features.growing.unit_cache import KeptUnits
 from dcf.runs.evaluations import Evaluation, Evaluations
 from dcf.runs.kept_scopes import KeptScopes
+from dcf.runs.loading import RUNS
 from dcf.store.transaction.runs import Committed, RunStore
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json
@@ -78,7 +77,7 @@ class Transactions:
         self._runs: dict[str, Run] = {}
         self._definitions: dict[tuple[str, str | None], Definition] = {}
         self._scopes = KeptScopes()
-        self._units = KeptUnits(store)
+        self._is_grown, self._grown = RUNS.growing.is_grown, RUNS.growing.definitions(store)
         self._evaluations = Evaluations(store)
 
     def run(self, workflow_id: str) -> Run:
@@ -201,8 +200,8 @@ class Transactions:
             self._runs.pop(workflow_id, None)
             raise UnknownRun(workflow_id)
         document, facts = found
-        if is_grown(document):
-            return self._add(workflow_id, self._units.definition(workflow_id, document, facts), facts)
+        if self._is_grown(document):
+            return self._add(workflow_id, self._grown.definition(workflow_id, document, facts), facts)
         name = document.get("workflow_id") if isinstance(document, dict) else None
         known = self._definitions.get((str(facts.get("definition_sha256")), name))
         is_known = known is not None and known.document == document  # parsing one of 1,000 states takes 50 ms
@@ -291,7 +290,7 @@ def _with_gates(definition: Definition, written: Json) -> tuple[Definition, str]
     """Return the definition with the gates that its run was started with, and what it is shared by with other runs."""
     if not written:
         return definition, definition.sha256
-    gates, known_by = read_gates(written)[0], f"{definition.sha256}+{content_fingerprint(written)}"
+    gates, known_by = LANGUAGE.gates.of_run(written), f"{definition.sha256}+{content_fingerprint(written)}"
     return dataclasses.replace(definition, run_gates=gates), known_by
 
 

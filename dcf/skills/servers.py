@@ -27,6 +27,7 @@ _TRANSPORTS: Final = {
     "streamable-http": "streamable_http",
     "sse": "sse",
     "ws": "sse",
+    "ws/sse": "sse",
     "stdio": "stdio",
 }
 _SCHEMES: Final = (("ws://", "http://"), ("wss://", "https://"))

@@ -193,9 +193,16 @@ class Answer:
 
     choice: str
     comment: str | None = None
-    answer: Any = None
+    answer: Json = None
     answered_by: str | None = None
     at: str | None = None
+
+
+@record(frozen=True, slots=True)
+class TypedAnswer(Answer, Generic[Value]):
+    """The answer of a person to a question with `output=`. `answer` is None to reject, and after a default."""
+
+    answer: Value | None = None
 
 
 @overload
@@ -226,34 +233,52 @@ def agent(
     timeout: int | None = None,
     heartbeat: int | None = None,
     retry: Retries = 0,
-) -> Any: ...
+) -> Json: ...
 def agent(who: str, instructions: str, /, *values: object, **options: Any) -> Any:  # noqa: ARG001 - read, not run
     """Have an agent work by these instructions; `output` is the type of its answer, `values` and `data` its input."""
     _not_running("agent()")
 
 
+@overload
 def human(
-    title: str,  # noqa: ARG001 - these parameters are read from the source of the call
+    title: str,
     /,
     *,
-    to: Sequence[str | Mapping[str, str]],  # noqa: ARG001
-    details: object = None,  # noqa: ARG001
-    instructions: str | None = None,  # noqa: ARG001
-    choices: Sequence[str | Mapping[str, str]] = ("approve", "reject"),  # noqa: ARG001
-    timeout: int | None = None,  # noqa: ARG001
-    default: str | None = None,  # noqa: ARG001
-    escalate: Mapping[str, object] | None = None,  # noqa: ARG001
-    not_by: Mapping[str, object] | Sequence[str] | None = None,  # noqa: ARG001
-    name: str | None = None,  # noqa: ARG001
-) -> Answer:
-    """Ask people, and wait for the first answer."""
+    to: Sequence[str | Mapping[str, str]],
+    output: type[Value],
+    details: object = None,
+    instructions: str | None = None,
+    choices: Sequence[str | Mapping[str, str]] = ("approve", "reject"),
+    timeout: int | None = None,
+    default: str | None = None,
+    escalate: Mapping[str, object] | None = None,
+    not_by: Mapping[str, object] | Sequence[str] | None = None,
+    name: str | None = None,
+) -> TypedAnswer[Value]: ...
+@overload
+def human(
+    title: str,
+    /,
+    *,
+    to: Sequence[str | Mapping[str, str]],
+    details: object = None,
+    instructions: str | None = None,
+    choices: Sequence[str | Mapping[str, str]] = ("approve", "reject"),
+    timeout: int | None = None,
+    default: str | None = None,
+    escalate: Mapping[str, object] | None = None,
+    not_by: Mapping[str, object] | Sequence[str] | None = None,
+    name: str | None = None,
+) -> Answer: ...
+def human(title: str, /, **options: Any) -> Any:  # noqa: ARG001 - read, not run
+    """Ask people, and wait for the first answer; `output` is the type of what they answer beside their choice."""
     _not_running("human()")
 
 
 @overload
 def signal(name: str, /, *, output: type[Value], timeout: int | None = None) -> Value: ...
 @overload
-def signal(name: str, /, *, timeout: int | None = None) -> Any: ...
+def signal(name: str, /, *, timeout: int | None = None) -> Json: ...
 def signal(name: str, /, **options: Any) -> Any:  # noqa: ARG001 - read, not run
     """Wait for a signal that is sent into the run, and return its payload."""
     _not_running("signal()")
@@ -305,7 +330,7 @@ def each(
     _not_running("each()")
 
 
-def jsonata(text: str, /, **values: object) -> Any:  # noqa: ARG001 - read, not run
+def jsonata(text: str, /, **values: object) -> Json:  # noqa: ARG001 - read, not run
     """Write an expression in JSONata, for what Python has no spelling for; `values` are its variables."""
     _not_running("jsonata()")
 

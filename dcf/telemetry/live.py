@@ -76,7 +76,7 @@ def _set_provider(collector: str) -> None:
         _log.warning("A collector is set, and no spans are sent: install dcf-mcp[otel].")
         return
     service = os.environ.get("OTEL_SERVICE_NAME") or "dcf"
-    # Calls that belong to no run would be a trace each. Who wants them says so.
+    # Calls that belong to no run would be a trace each. They are opt-in.
     sampler = None if os.environ.get("OTEL_TRACES_SAMPLER") else ParentBased(ALWAYS_OFF)
     provider = TracerProvider(resource=Resource.create({"service.name": service}), sampler=sampler)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=collector, timeout=_TIMEOUT_S)))

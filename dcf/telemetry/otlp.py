@@ -77,7 +77,7 @@ def _endpoint(url: str) -> str:
 
 
 def _made(workflow_id: str, spans: Sequence[RunSpan], service: str) -> "Iterator[ReadableSpan]":
-    """Yield the spans as the SDK exports them: made at once and not begun, for they are over."""
+    """Yield the spans as the SDK exports them: made with their end, since they have ended."""
     from opentelemetry.sdk.resources import Resource  # noqa: PLC0415 - an extra
     from opentelemetry.sdk.trace import Event, ReadableSpan  # noqa: PLC0415 - the same
     from opentelemetry.sdk.util.instrumentation import InstrumentationScope  # noqa: PLC0415 - the same

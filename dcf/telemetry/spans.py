@@ -116,9 +116,9 @@ class _Building:
 
 
 def spans_of(workflow_id: str, workflow_name: str, events: Iterable[Mapping[str, Json]]) -> list[RunSpan]:
-    """Return the spans that the events of a run tell of, oldest first as `dcf runs events` prints them; root first.
+    """Return the spans that the events of a run describe, oldest first as `dcf runs events` prints them; root first.
 
-    Events of types that are not known stand in the span of their state, or of the run.
+    Events of unknown types are added to the span of their state, or of the run.
     """
     fold = _SpanFold(workflow_id, workflow_name)
     for event in events:
@@ -154,7 +154,7 @@ class _SpanFold:
     def finished(self) -> list[RunSpan]:
         """Return the spans. What is left open once the run is over ended with it."""
         over = None if self._first is None else self._first.end
-        return [self._shown(one, over) for one in self._spans.values()]
+        return [self._shown(span, over) for span in self._spans.values()]
 
     def _root(self) -> _Building:
         if self._first is None:
@@ -227,7 +227,7 @@ class _SpanFold:
 
     def _around(self, state: str) -> int:
         """Return the span around a state: the nearest Parallel or Map whose visit was seen, or the run."""
-        known = (self._latest[one] for one in reversed(_ancestors(state)) if one in self._latest)
+        known = (self._latest[ancestor] for ancestor in reversed(_ancestors(state)) if ancestor in self._latest)
         return next(known, self._root()).span_id
 
     def _end(self, one: _Building, *, well: bool | None, reason: str | None) -> None:

@@ -43,7 +43,7 @@ class LiveSpans(Protocol):
 
 
 class Tracing:
-    """What a process does that takes part in traces. `collector` is the URL to which spans are posted."""
+    """The part of a process in traces. `collector` is the URL to which spans are posted."""
 
     def __init__(self, collector: str) -> None:
         self.collector = collector

@@ -7,12 +7,13 @@ import inspect
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from datetime import datetime
 from functools import partial, reduce, update_wrapper
 from operator import or_
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Final, Union, cast, get_args, get_origin, get_type_hints
 
-from pydantic import Field, create_model
+from pydantic import Field, WithJsonSchema, create_model
 
 from dcf.core.access.model import Scope
 from dcf.values.json_text import MAX_BYTES, Json
@@ -20,7 +21,7 @@ from dcf.values.refusal import Refusal
 from dcf.verbs.answers.as_record import AsRecord
 from dcf.verbs.argument_forms import FORMS
 from dcf.verbs.description.table import TABLE
-from dcf.verbs.description.verb import VERBS, Answered, Argument, Parameter, RefusedWith, Verb, worded
+from dcf.verbs.description.verb import VERBS, Answered, Argument, Parameter, RefusedWith, Verb
 from dcf.verbs.registry import (
     TOOLS,
     Answer,
@@ -34,12 +35,14 @@ from dcf.verbs.registry import (
     run_named,
 )
 from dcf.verbs.unlisted import PLAIN, UNLISTED
+from dcf.verbs.wording.named import renamed
 from dcf.workforce.steps import Step
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
 
 _LIMITS: Final = ("pattern", "min_length", "max_length", "ge", "le")
+_MOMENT: Final = {"type": "string", "format": "date-time"}
 _ECHOED: Final = ("workflow_id", "state", "gate", "question_id")
 """Arguments that a refusal repeats, where its answer has a field of the name."""
 
@@ -151,9 +154,18 @@ def _answer(verb: Verb, answer: type[Answer], values: Mapping[str, Any], outcome
 
 
 def _documentation(verb: Verb) -> str:
-    """Return the docstring with the names that arguments have in the tool. A model needs no backticks."""
+    """Return the docstring with the names that arguments have in the tool."""
     names = {item.name: item.tool_name for item in verb.parameters}
-    return worded(verb.documentation, lambda word: names.get(word, word))
+    return _described(verb.documentation, names)
+
+
+def _described(text: str, names: Mapping[str, str]) -> str:
+    """Return a description where only verbs stand in backticks, which each interface words. Others need none."""
+
+    def said(name: str) -> str:
+        return names.get(name) or (f"`{name}`" if name in TABLE else name)
+
+    return renamed(text, said)
 
 
 def _following(verb: Verb, known: Mapping[str, Any]) -> list[dict[str, Json]]:
@@ -194,7 +206,7 @@ def _limits(argument: Argument) -> dict[str, Any]:
 def _field(argument: Argument, default: Any, limits: Mapping[str, Any]) -> Any:
     return Field(
         default,
-        description=worded(argument.means, str) or None,
+        description=_described(argument.means, {}) or None,
         examples=None if argument.example is None else [argument.example],
         json_schema_extra=UNLISTED if not argument.listed else PLAIN if argument.plain else None,
         **limits,
@@ -248,6 +260,8 @@ def _flat(kind: Any) -> Any:
     if isinstance(kind, UnionType) or origin is Union:
         flat = [_flat(item) for item in inner if item is not type(None)]
         return flat[0] if len(flat) == 1 else Union[tuple(flat)]  # noqa: UP007 - of types that are known only here
+    if kind is datetime:
+        return Annotated[str, WithJsonSchema(_MOMENT)]
     if isinstance(kind, type) and is_dataclass(kind):
         return Annotated[dict[str, Any], AsRecord(kind)]
     if origin is tuple:

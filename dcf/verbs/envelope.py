@@ -223,7 +223,7 @@ def _about(spec: ToolSpec, source: Arguments | Answer) -> dict[str, str]:
 def _authorize(spec: ToolSpec, caller: Caller) -> None:
     """Raise Forbidden, before anything is read, for a caller without the tool's scope."""
     if spec.scope not in caller.scopes:
-        raise Forbidden(f"{spec.name} needs the scope '{spec.scope}'.", scope_hint(spec.scope))
+        raise Forbidden(f"`{spec.name}` needs the scope '{spec.scope}'.", scope_hint(spec.scope))
 
 
 def _speaking(spec: ToolSpec, caller: Caller, checked: Arguments) -> Arguments:

@@ -33,7 +33,7 @@ def in_own_project(spec: ToolSpec, caller: Caller, checked: Arguments) -> Argume
         return checked.model_copy(update={_FIELD: caller.project})
     if not spec.of_no_run and not any(spec.runs_named(checked)):
         raise Forbidden(
-            f"{spec.name} spans projects, and this key is bound to project '{caller.project}'.",
+            f"`{spec.name}` spans projects, and this key is bound to project '{caller.project}'.",
             "Name a run of the project, or use a key that is not bound: `dcf keys add` without --project.",
         )
     return checked

@@ -10,9 +10,9 @@ from functools import cache
 from typing import Final, TypeAlias
 
 from dcf.values.json_text import Json
-from dcf.verbs.merged.naming import in_tools
 from dcf.verbs.registry import ToolSpec
 from dcf.verbs.unlisted import KEYWORD, PLAIN_KEYWORD
+from dcf.verbs.wording.tools import in_tools
 
 Keywords: TypeAlias = AbstractSet[tuple[str, type]]
 """Keywords of JSON Schema, with the type of what they say, since an argument may be named like one of them."""
@@ -34,6 +34,11 @@ _WORTH_TELLING: Final = 1000
 _BESIDE_A_NAME: Final = ("description", "maxLength")
 """What a plain argument does without: its name says the one, and a refusal the other."""
 
+_NEVER_LISTED: Final = frozenset({"redis_url"})
+"""What every tool accepts and no caller needs: it may only say `default`."""
+
+_CLOSED: Final = "additionalProperties"
+
 _EMPTY: Final[tuple[Json, ...]] = (False, "", [], {})
 """What an argument is that a caller leaves out who does not know of it."""
 
@@ -41,18 +46,26 @@ _NULL: Final[Mapping[str, Json]] = {"type": "null"}
 
 
 @cache
-def listed_of(spec: ToolSpec) -> dict[str, Json]:
-    """Return the input schema as clients are shown it.
+def listed_of(spec: ToolSpec, *, whole: bool = False) -> dict[str, Json]:
+    """Return the input schema as clients are shown it: open, since a tool accepts more than a list shows.
 
-    An argument that may be null may as well be left out, so only its other type is shown.
+    An argument that may be null may as well be left out, so only its other type is shown. `whole` adds the arguments
+    that lists leave out, with their types alone.
     """
     found = _without(_CHECKED, parameters_of(spec))
     words = found.pop("$defs", {})
     anchored = {name: part for name, part in words.items() if "$anchor" in part}  # others may mean it by its anchor
     found |= {"$defs": anchored} if anchored else {}
-    whole = _inlined(found, {name: part for name, part in words.items() if name not in anchored})
-    shown = {name: _short(_present(part)) for name, part in whole["properties"].items() if KEYWORD not in part}
-    return {**whole, "properties": shown}
+    inlined = _inlined(found, {name: part for name, part in words.items() if name not in anchored})
+    parts = {name: _present(part) for name, part in inlined["properties"].items() if name not in _NEVER_LISTED}
+    shown = {name: _short(part) for name, part in parts.items() if KEYWORD not in part}
+    more = {name: _bare(part) for name, part in parts.items() if KEYWORD in part} if whole else {}
+    return {**{name: part for name, part in inlined.items() if name != _CLOSED}, "properties": shown | more}
+
+
+def _bare(part: dict[str, Json]) -> dict[str, Json]:
+    """Return the type alone of an argument; its description is on the reference page."""
+    return {"type": part["type"]} if "type" in part else {"anyOf": [_bare(kind) for kind in part["anyOf"]]}
 
 
 def _inlined(node: Json, words: Mapping[str, Json]) -> Json:
@@ -106,7 +119,7 @@ def parameters_of(spec: ToolSpec) -> dict[str, Json]:
     spec.build()
     found = _typed(_without(_LEFT_OUT, spec.arguments.model_json_schema()))
     del found["description"]
-    return {**found, "additionalProperties": False}
+    return {**found, _CLOSED: False}
 
 
 def _typed(node: Json) -> Json:

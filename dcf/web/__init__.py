@@ -1,4 +1,4 @@
 """The web page of a control plane: HTML made by this process from what the runs' readers say.
 
-It shows what is stored and changes nothing. It knows neither Redis nor the rules of runs: `dcf.runs` reads for it.
+It shows stored data and does not change it. It knows neither Redis nor the rules of runs: `dcf.runs` reads for it.
 """

@@ -1,4 +1,4 @@
-"""Which tools the page may call to change something, what of them a form may say, and how it is confirmed.
+"""The tools that the page may call to change something, the arguments in their forms, and how they are confirmed.
 
 A tool that is not in this table cannot be called by the page, and an argument that is not in its row is refused. The
 table knows nothing of HTTP, and grants nothing: the tools check by themselves who may call them.

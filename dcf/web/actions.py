@@ -1,7 +1,7 @@
 """Carries out the actions of the page: asked for by a button, confirmed on a page of its own, done by a tool.
 
 The confirmation has an id of its own, made with its page. With it an action is applied once, however often it is sent:
-the tool recognises the id, or, where it takes none, this module does. What the tool refuses is told as a refusal.
+the tool recognises the id, or this module does for tools without ids. A rejected call is shown as rejected.
 """
 
 import re
@@ -34,7 +34,7 @@ _OWN: Final = frozenset({"_token", "_back", "_step", "_request"})
 _REQUEST_ID: Final = re.compile(r"[0-9a-f]{32}")
 _TICKED: Final = frozenset({"1", "on", "true", "True"})
 _OF_NOBODY: Final = frozenset({"agent_id", "group"})
-"""What only a caller says whose key is bound to nobody."""
+"""Arguments that only a caller with an unbound key may send."""
 _ABOUT: Final[Mapping[str, str]] = {
     "workflow_id": "run",
     "state": "state",
@@ -70,9 +70,9 @@ class ActionWish:
 
     @property
     def given(self) -> tuple[Given, ...]:
-        """What the caller may say about it."""
+        """The arguments that the caller may set."""
         bound = self.visit.caller.agent_id is not None
-        return tuple(one for one in self.action.given if not (bound and one.name in _OF_NOBODY))
+        return tuple(field for field in self.action.given if not (bound and field.name in _OF_NOBODY))
 
 
 async def act(sessions: Sessions, request: Request) -> Response:
@@ -102,7 +102,7 @@ async def _note_refusal(visit: Visit, tool: str) -> None:
 
 def _check_names(wish: ActionWish) -> None:
     """Raise WrongForm for a field that is not in the row of this action."""
-    known = {one.name for one in wish.given} | _OWN
+    known = {field.name for field in wish.given} | _OWN
     if not known.issuperset(wish.form):
         raise WrongForm(400, "The form has a field that this action does not take.", "Use the buttons of the page.")
 
@@ -112,8 +112,8 @@ async def _confirmation(
 ) -> Response:
     """Return the page that asks; with what was wrong, and what was filled in before."""
     given = values if values is not None else arguments_of(wish)
-    asked = [one for one in wish.given if one.label is not None]
-    hidden = [(one.name, given[one.name]) for one in wish.given if one.label is None and one.name in given]
+    asked = [field for field in wish.given if field.label is not None]
+    hidden = [(field.name, given[field.name]) for field in wish.given if field.label is None and field.name in given]
 
     def make() -> str:
         return html(
@@ -126,7 +126,7 @@ async def _confirmation(
             request_id=new_request_id(),
             hidden=hidden,
             about=[(_ABOUT[name], value) for name, value in hidden if name in _ABOUT],
-            fields=[{"given": one, "value": given.get(one.name, "")} for one in asked],
+            fields=[{"given": field, "value": given.get(field.name, "")} for field in asked],
         )
 
     return await page_of(sessions, wish.visit, make, 200 if wrong is None else 400)
@@ -134,15 +134,15 @@ async def _confirmation(
 
 def arguments_of(wish: ActionWish) -> dict[str, Json]:
     """Return the arguments that a form gives. Raise WrongForm for a number that is none."""
-    is_confirmed, found = wish.form.get("_step") == APPLY, dict[str, Json]()
-    for one in wish.given:
-        text = wish.form.get(one.name)
-        if one.kind == "flag":
-            unsaid = False if is_confirmed else one.ticked  # a box that is not ticked is not sent
-            found[one.name] = unsaid if text is None else text in _TICKED
+    is_confirmed, arguments_read = wish.form.get("_step") == APPLY, dict[str, Json]()
+    for field in wish.given:
+        text = wish.form.get(field.name)
+        if field.kind == "flag":
+            unsaid = False if is_confirmed else field.ticked  # a box that is not ticked is not sent
+            arguments_read[field.name] = unsaid if text is None else text in _TICKED
         elif text and text.strip():
-            found[one.name] = _number(text) if one.kind == "number" else text.replace("\r\n", "\n")
-    return found
+            arguments_read[field.name] = _number(text) if field.kind == "number" else text.replace("\r\n", "\n")
+    return arguments_read
 
 
 def _list(text: str) -> Json:
@@ -160,7 +160,7 @@ def _number(text: str) -> int:
 
 async def _carried_out(sessions: Sessions, request: Request, wish: ActionWish) -> Response:
     arguments = arguments_of(wish)
-    missing = [one for one in wish.given if one.needed and one.name not in arguments]
+    missing = [field for field in wish.given if field.needed and field.name not in arguments]
     if missing:
         wrong = f"'{missing[0].label or missing[0].name}' is missing."
         return await _confirmation(sessions, wish, arguments, wrong)
@@ -185,7 +185,11 @@ async def _applied(
     """Call the tool, or find that this confirmation was carried out before; return also what the tool answered."""
     visit = wish.visit
     known = {"request_id": request_id} if wish.action.is_repeatable else {}
-    lists = {one.name: _list(arguments[one.name]) for one in wish.given if one.kind == "list" and one.name in arguments}
+    lists = {
+        field.name: _list(arguments[field.name])
+        for field in wish.given
+        if field.kind == "list" and field.name in arguments
+    }
     called = {**arguments, **lists, **wish.action.always, **known}
 
     async def calling() -> Reply:
@@ -200,8 +204,8 @@ async def _applied(
         return _remembered(before), {}
     reply = await calling()
     outcome = _outcome(wish, reply)
-    told = dump([outcome.done, outcome.message, outcome.hint])
-    await anyio.to_thread.run_sync(clicks.remember, click, told)
+    text_of_outcome = dump([outcome.done, outcome.message, outcome.hint])
+    await anyio.to_thread.run_sync(clicks.remember, click, text_of_outcome)
     return outcome, reply.payload
 
 
@@ -216,13 +220,13 @@ def _outcome(wish: ActionWish, reply: Reply) -> ActionOutcome:
     payload: Mapping[str, Any] = reply.payload
     title = wish.action.title
     if reply.broken or payload["code"] != "ok":
-        said = message_worded(str(payload["error"]).removeprefix(f"{payload['code']}: "), Labels(), wish.tool)
+        sentence = message_worded(str(payload["error"]).removeprefix(f"{payload['code']}: "), Labels(), wish.tool)
         problems = [str(problem.get("message", "")) for problem in payload.get("problems") or ()][:_MOST_PROBLEMS]
         hint = worded(str(payload.get("hint") or ""), Labels(), wish.tool, wish.form)
-        return ActionOutcome(done=False, message=f"{title}: {said}", hint=" ".join((*problems, hint)))
-    said = worded(str(payload.get("status") or "done"), Labels(), wish.tool, wish.form).replace("_", " ")
+        return ActionOutcome(done=False, message=f"{title}: {sentence}", hint=" ".join((*problems, hint)))
+    sentence = worded(str(payload.get("status") or "done"), Labels(), wish.tool, wish.form).replace("_", " ")
     before = " (it was done before; nothing was done twice)" if payload.get("repeated") else ""
-    return ActionOutcome(done=True, message=f"{title}: {said}{before}")
+    return ActionOutcome(done=True, message=f"{title}: {sentence}{before}")
 
 
 def _further(wish: ActionWish, outcome: ActionOutcome, payload: Mapping[str, Any]) -> str:

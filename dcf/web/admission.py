@@ -19,7 +19,7 @@ from dcf.web.templating import html
 from dcf.web.visit import Visit, visiting
 
 OPEN: Final = frozenset({"", "/", "/login"})
-"""What is answered to anybody: it shows nothing of any run."""
+"""Paths that need no log-in: they show no run."""
 OPEN_FOLDER: Final = "/static/"
 
 SEE_OTHER: Final = 303
@@ -30,7 +30,7 @@ _MORE_BYTES: Final = 64 * 1024
 
 
 class Admission:
-    """Passes on the requests of those who are logged in, and of everybody to what is open."""
+    """Passes on the requests of visitors that are logged in, and all requests for open paths."""
 
     def __init__(self, app: ASGIApp, sessions: Sessions) -> None:
         self._app = app
@@ -92,7 +92,7 @@ def to_login(request: Request) -> Response:
     wanted = _wanted(request)
     asked_by = request.headers.get("sec-fetch-dest", "document")
     if asked_by != "document" or "text/event-stream" in request.headers.get("accept", ""):
-        return error_page("Nobody is logged in.", "Log in, and load the page again.", 401)
+        return error_page("You are not logged in.", "Log in, and load the page again.", 401)
     came_from = request.headers.get("sec-fetch-site")
     if request.method == "GET" and COOKIE not in request.cookies and came_from in {"cross-site", "same-site"}:
         return HTMLResponse(html("onward.html", title="dcf", link=wanted))

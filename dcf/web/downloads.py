@@ -33,7 +33,7 @@ class Download:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What tells a browser to save it."""
+        """Headers that make a browser save the file."""
         return {"Content-Disposition": f'attachment; filename="{self.name}"', "X-Content-Type-Options": "nosniff"}
 
 
@@ -73,7 +73,7 @@ def artifact_file(visit: Visit, _: Mapping[str, str], workflow_id: str, artifact
 
 
 def _bytes(visit: Visit, workflow_id: str, artifact_id: str, sha256: str, size: int) -> Iterator[bytes]:
-    """Yield the bytes; break off where they cannot be read, so that nobody takes a part for all."""
+    """Yield the bytes; break off where they cannot be read, so that a part is not mistaken for the whole."""
     begin = 0
     while begin < size:
         found = visit.application.artifacts.read(workflow_id, artifact_id, begin, _PIECE)

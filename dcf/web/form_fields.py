@@ -33,7 +33,7 @@ _COMPOSED: Final = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "patternPr
 """Keywords that say more about a value than a field of its own can; it is then JSON text."""
 
 Filled: TypeAlias = Mapping[str, str]
-"""What was filled in, by the names of fields."""
+"""The values of a form, by the names of its fields."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -193,12 +193,12 @@ _NO: Final[Mapping[Kind, str]] = {
 
 
 def _object(group: FormField, filled: Filled, problems: dict[str, str]) -> Iterator[Json]:
-    """Yield the object of a group. One that is not required and is all empty is left out, with what it would need."""
+    """Yield the object of a group. An optional, empty group is left out."""
     found: dict[str, Json] = {}
     wrong: dict[str, str] = {}
-    for one in group.fields:
-        member = one.name.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
-        for value in _value(one, filled, wrong):
+    for field in group.fields:
+        member = field.name.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+        for value in _value(field, filled, wrong):
             found[member] = value
     is_empty = not any(filled.get(one.name, "").strip() for one in _each(group))
     if group.required or not is_empty:

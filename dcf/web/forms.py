@@ -62,7 +62,7 @@ def new_request_id() -> str:
 
 
 def own_path(link: str | None) -> str:
-    """Return where to go on: the path and query of a page of this site, or its first page for anything else."""
+    """Return the next page: the path and query of a page of this site, or its first page for anything else."""
     if not link or len(link) > _LONGEST_LINK or not link.isprintable() or "\\" in link or " " in link:
         return NEXT_DEFAULT
     try:

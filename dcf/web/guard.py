@@ -21,7 +21,7 @@ POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
     "object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
 )
-"""What a page may load and do: files of this server, nothing written into the page itself."""
+"""The permissions of a page: it loads files of this server, and runs no inline scripts."""
 
 _HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": POLICY,

@@ -43,7 +43,7 @@ def read_told(request: Request, form_token: str) -> ActionOutcome | None:
 
 
 def forget_told(response: Response) -> None:
-    """Delete what was told: it has been shown."""
+    """Delete the outcome: it has been shown."""
     response.delete_cookie(_COOKIE, path=_PATH, httponly=True, samesite="strict")
 
 

@@ -1,7 +1,7 @@
 """Finds who makes a request of the page: by the session in its cookie, or the local user where no keys are asked for.
 
 The cookie has a random id and nothing else. The key behind it is looked up at every request, so that one that was
-revoked, or whose scopes changed, ends or changes the session at once. Grants nothing: the tools check what callers may.
+revoked, or whose scopes changed, ends or changes the session at once. The tools check the permissions.
 """
 
 import hmac
@@ -34,7 +34,7 @@ COOKIE: Final = "dcf_session"
 PATH: Final = "/ui"
 LOGIN: Final = f"{PATH}/login"
 BY_ITSELF: Final = "dcf-version"
-"""Header of what an open page asks for by itself, which does not keep its session from ending."""
+"""Header of the automatic requests of an open page, which do not prolong its session."""
 
 _LONGEST_ID: Final = 100
 

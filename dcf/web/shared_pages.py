@@ -1,4 +1,4 @@
-"""Makes a page once for all open pages that were told together to ask for it again.
+"""Makes a page once for all open pages that reload it together.
 
 Such a request names the version that the event stream told (the header of `VERSION`). Requests of one visitor for the
 same address and version get the same answer. Anything else passes through untouched: above all event streams and files,
@@ -51,8 +51,8 @@ class SharedPages:
             raise
         if not _may_be_shared(messages[0]):
             self._answers.pop(key, None)
-        for one in messages:
-            await send(dict(one))
+        for message in messages:
+            await send(dict(message))
 
     async def _made(self, scope: Scope, receive: Receive) -> list[Message]:
         messages: list[Message] = []

@@ -1,4 +1,4 @@
-"""The web page as routes of an ASGI application: beside /mcp, or alone.
+"""The web page as routes of an ASGI application: together with /mcp, or alone.
 
 Every request passes `Guard` (where it comes from) and `Admission` (who makes it) before it comes to a route.
 """
@@ -55,7 +55,7 @@ SCREENS: Final[tuple[tuple[str, Screen], ...]] = (
 )
 
 LIVE: Final = re.compile(rf"{PATH}/runs(/[^/]+)?")
-"""The screens that stay current by themselves, so that many pages ask for the same one at once."""
+"""The screens that update automatically, so that many pages request the same one at once."""
 
 Endpoint: TypeAlias = Callable[[Sessions, Request], Awaitable[Response]]
 """Answers a request by itself: it is no page that is only shown."""
@@ -77,17 +77,13 @@ They change nothing.
 """
 
 _STATIC: Final = Path(__file__).parent / "static"
-_TYPES: Final = {
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
+_TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 
 def pages(application: Application, live: LivePages | None = None, *, may_act: bool = False) -> Mount:
-    """Return the pages as a route, to be added beside others. `may_act`: they may change things, not only show them.
+    """Return the pages as a route, to be added to others. `may_act`: they may change things, not only show them.
 
-    Who gives `live` stops it before the server does, since open event streams would hold the server up.
+    The caller that passes `live` stops it before the server, since open event streams would block the shutdown.
     """
     sessions = Sessions(application, may_act)
     site = Starlette(routes=routes(sessions, live), exception_handlers={404: _no_page, 405: _wrong_method})

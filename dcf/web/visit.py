@@ -1,7 +1,7 @@
-"""One request for a page: who makes it, and what of dcf it may see and do.
+"""One request for a page: its caller, and what the caller may see and do.
 
 A page gets its data through the tools, so that scopes, projects, quotas and the audit trail hold for it as for any
-other caller. What a tool refuses becomes a page that says so.
+other caller. A rejected call becomes a page with the reason.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ class ToolRefused(Exception):
 
 @record(frozen=True, slots=True, kw_only=True)
 class ActionOutcome:
-    """What became of an action, to be shown once on the next page. `done`: it was carried out, now or before."""
+    """The result of an action, shown once on the next page. `done`: it was carried out, now or before."""
 
     done: bool
     message: str
@@ -55,7 +55,7 @@ class Visit:
 
     @property
     def who(self) -> str:
-        """Who is logged in, for the head of the page; empty where nobody logs in."""
+        """The name of the caller, for the head of the page; empty without log-in."""
         caller = self.caller
         if caller.local:
             return ""
@@ -71,7 +71,7 @@ class Visit:
         return reply.payload
 
     def may(self, tool: str) -> bool:
-        """Return whether the caller may use a tool here: one that changes something only where the page may act."""
+        """Return whether the caller may use a tool here. Tools that change something need a page that may act."""
         spec, settings = TOOLS[tool], self.application.settings
         if spec.scope not in self.caller.scopes or not is_served(spec, settings.toolsets):
             return False
@@ -80,6 +80,21 @@ class Visit:
         action = ACTIONS.get(tool)
         allowed = action is not None and (not action.scopes or bool(action.scopes & self.caller.scopes))
         return allowed and self.may_act and not settings.read_only
+
+    def hindrance(self, tool: str) -> str:
+        """Return why the caller may not use a tool here, and what would change it; empty if it may."""
+        if self.may(tool):
+            return ""
+        if self.application.settings.read_only:
+            return "This server is read-only (DCF_READ_ONLY)."
+        if not self.may_act:
+            return "This page only shows runs: its server was started without --allow-actions."
+        if self.caller.local:
+            return "This server lets only keys do that: start it with DCF_ALLOW_OPERATOR=1, or log in with a key."
+        action = ACTIONS.get(tool)
+        scopes = {TOOLS[tool].scope} if action is None or not action.scopes else action.scopes
+        names = "' or '".join(sorted(scope.value for scope in scopes))
+        return f"Your key lacks the scope '{names}'."
 
     @property
     def trouble(self) -> Trouble | None:

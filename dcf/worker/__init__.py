@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dcf.worker.calls import Work
     from dcf.worker.context import TaskCancelled, TaskContext
-    from dcf.worker.failure import TaskFailed
+    from dcf.worker.failure import AccountLimited, TaskFailed
     from dcf.worker.functions import TaskFunction
     from dcf.worker.lease_calls import ToolCaller
     from dcf.worker.registry import FUNCTIONS, task
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FUNCTIONS",
+    "AccountLimited",
     "Granted",
     "TaskCancelled",
     "TaskContext",
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 _PLACES = {
+    "AccountLimited": "failure",
     "FUNCTIONS": "registry",
     "Granted": "worker",
     "TaskCancelled": "context",
@@ -52,5 +54,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Name what can be asked for, for editors and shells."""
-    return sorted({*globals(), *_PLACES})
+    """Name what programs use, for editors and shells."""
+    return sorted(__all__)

@@ -20,6 +20,8 @@ from dcf.values.json_text import Json, parse
 from dcf.values.records import record
 from dcf.worker.context import TaskContext, idempotency_key_of
 from dcf.worker.functions import TaskPlan
+from dcf.worker.invocations import answer_of_lambda, payload_of
+from dcf.worker.parking import limit_of, parked
 from dcf.worker.results import USAGE, Result, failed, sendable, succeeded
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ Ended: TypeAlias = Callable[[Result | None, BaseException | None], None]
 _CANCELLED: Final = "CancelledError"
 """That of asyncio, which is no Exception; importing it takes long."""
 
-BRIEF: Final = ("skills", "last_error", "questions", "gates", "failed_criteria", "resource")
+BRIEF: Final = ("skills", "last_error", "parked", "questions", "gates", "failed_criteria", "resource")
 """What of a piece of work a function is told in `TaskContext.brief`."""
 
 _ADDING: Final = threading.Lock()
@@ -55,7 +57,8 @@ class Work:
     `visit` is the epoch of what entered the state: the same for all of its attempts. `deadline` is that of
     TimeoutSeconds, `heartbeat_s` the HeartbeatSeconds, `task_token` what a Task hands out that waits for a callback.
     `sign_within_s`: the lease ends after these seconds, unless a call has its token before.
-    `instructions`, `output_schema` and `errors` are what the Task tells its worker.
+    `instructions`, `output_schema` and `errors` are what the Task tells its worker. `is_invocation`: the input is that
+    of `arn:aws:states:::lambda:invoke`.
     `brief` is the whole of what the server said of it.
     """
 
@@ -73,6 +76,7 @@ class Work:
     instructions: str | None = field(default=None, compare=False, repr=False)
     output_schema: Mapping[str, Json] | bool | None = field(default=None, compare=False, repr=False)
     errors: tuple[str, ...] = field(default=(), compare=False)
+    is_invocation: bool = field(default=False, compare=False)
     brief: Mapping[str, Json] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -138,14 +142,14 @@ class TaskCall:
             if error is not None:
                 raise error
             return result
-        plan, work = self._plan, self.work
+        plan = self._plan
         try:
-            given = work.given if plan.read is None else plan.read(work.given)
+            given = self._given()
             output = self._called(given) if surroundings.is_watched else plan.call(given, self._context)
             if type(output) is CoroutineType:
                 output.close()
                 raise TypeError("It returned a coroutine: declare the function with async def.")  # noqa: TRY301
-            result = succeeded(output if plan.write is None else plan.write(output))
+            result = self._succeeded(output)
         except Exception as error:  # noqa: BLE001 - an exception of a user's function fails the state, not the worker
             result = self._failed(error)
         except BaseException as error:
@@ -172,14 +176,23 @@ class TaskCall:
             self._stop()
 
     async def _carry_out(self) -> Json:
-        plan = self._plan
-        given = self.work.given if plan.read is None else plan.read(self.work.given)
+        plan, given = self._plan, self._given()
         if surroundings.is_watched:
             with self._surrounded():
                 output = await plan.call(given, self._context)
         else:
             output = await plan.call(given, self._context)
-        return succeeded(output if plan.write is None else plan.write(output))
+        return self._succeeded(output)
+
+    def _given(self) -> Any:
+        work, read = self.work, self._plan.read
+        given = payload_of(work.given) if work.is_invocation else work.given
+        return given if read is None else read(given)
+
+    def _succeeded(self, output: Any) -> Result:
+        output = output if self._plan.write is None else self._plan.write(output)
+        is_wrapped = self.work.is_invocation and self.work.task_token is None
+        return succeeded(answer_of_lambda(output) if is_wrapped else output)
 
     def _end(self, ended: Ended, result: Any, error: BaseException | None) -> None:
         """Tell the end, after what the function still sends."""
@@ -199,7 +212,8 @@ class TaskCall:
             return None
         if not isinstance(error, Exception):  # CancelledError, which the function caused itself
             error = RuntimeError(f"{type(error).__name__}: the function cancelled itself.")
-        return failed(error, self.work.name)
+        limit = limit_of(error)
+        return failed(error, self.work.name) if limit is None else parked(limit, self.work.brief)
 
     def _new_context(self) -> TaskContext:
         work = self.work

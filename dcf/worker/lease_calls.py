@@ -10,13 +10,20 @@ from typing import Final, Protocol, TypeAlias
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.worker.calls import Work
-from dcf.worker.results import Result
+from dcf.worker.parking import is_parked, release_arguments
+from dcf.worker.results import USAGE, Result
 
 _MOST_NAMED: Final = 200
 """As many states as await_workflow_event takes names of."""
 
 _STILL_TO_DO: Final = (None, "pending", "running")
 """Statuses of a state whose lease was given back, unless its run was cancelled or its time ended meanwhile."""
+
+
+_USAGE_OF_ATTEMPT: Final = "usage-of-attempt"
+"""Request id of the usage of an attempt that met a limit; together with the lease token it names one request."""
+
+_NOTHING_WRITTEN: Final[dict[str, Json]] = {"code": "ok", "completed": [], "work": []}
 
 
 class ToolCaller(Protocol):
@@ -42,27 +49,38 @@ class NotLeased:
 class LeaseCalls:
     """The calls of one agent."""
 
-    def __init__(self, tools: ToolCaller, agent_id: str, *, lease_ttl_s: int, wait_s: float) -> None:
+    def __init__(
+        self, tools: ToolCaller, agent_id: str, *, lease_ttl_s: int, wait_s: float, unassigned: bool = False
+    ) -> None:
         self.agent_id = agent_id
+        self._unassigned = unassigned
         self._tools = tools
         self._ttl_s = lease_ttl_s
         self._wait_s = wait_s
         self._token: str | None = None
 
     def await_event(
-        self, handled: str | None, states: Sequence[str] | None, placed: Mapping[str, list[str]]
+        self,
+        handled: str | None,
+        states: Sequence[str] | None,
+        placed: Mapping[str, list[str]],
+        named: Sequence[str] | None = None,
     ) -> dict[str, Json]:
         """Wait for the next event, and acknowledge the one that was handled.
 
         What is ready of these states (None: of all) comes leased, as `work`; where they are none, or too many to
         name them in every call, nothing does. `placed` has the functions for states of these names: one that means
-        another function does not come leased either. The token is the same until an answer has come, so that a call
+        another function does not come leased either. `named` are the states of which a worker for unassigned work may
+        be told (None: all). The token is the same until an answer has come, so that a call
         whose answer was lost finds its lease again.
         """
         self._token = self._token or _new_token()
         only: dict[str, Json] = {}
         if states is not None:
             only = {"lease_states": list(states)} if 0 < len(states) <= _MOST_NAMED else {"lease": False}
+        if self._unassigned:
+            is_short = named is not None and 0 < len(named) <= _MOST_NAMED
+            only |= {"unassigned": True} | ({"lease_states": list(named or ())} if is_short else {})
         if placed and max(len(placed), *map(len, placed.values())) <= _MOST_NAMED:
             only["lease_functions"] = {state: list[Json](places) for state, places in placed.items()}
         answer = self._tools.call(
@@ -141,21 +159,35 @@ class LeaseCalls:
 
     def ask_question(self, work: Work, question: str, choices: Sequence[str]) -> dict[str, Json]:
         """Ask the planner, and give the state back; return the answer."""
-        held: dict[str, Json] = {"workflow_id": work.workflow_id, "state": work.state, "lease_token": work.token}
         given = {"choices_json": list(choices)} if choices else {}
-        return self._tools.call("ask_question", **held, question=question, **given)
+        return self._tools.call("ask_question", **_held(work), question=question, **given)
 
     def release(self, work: Work, reason: str | None = None) -> str | None:
-        """Give the lease back, with a reason for the history; return why nobody else will do the work, or None."""
-        more: dict[str, Json] = {} if reason is None else {"reason": reason}
-        answer = self._tools.call(
-            "release_state_lease", workflow_id=work.workflow_id, state=work.state, lease_token=work.token, **more
-        )
+        """Give the lease back, with a reason for the history; return why nobody else will do the work, or None.
+
+        Without a reason this worker shuts down, and the attempt is not counted.
+        """
+        more: dict[str, Json] = {"attempt_counts": False} if reason is None else {"reason": reason}
+        answer = self._tools.call("release_state_lease", **_held(work), **more)
         status = (answer.get("updated_state") or {}).get("status")
         return _refused(answer) if status in _STILL_TO_DO else f"the state is {status}"
 
+    def park(self, work: Work, result: Result) -> dict[str, Json]:
+        """Report what the attempt used, and release the state until the limit ends; return the answer.
+
+        A repetition counts the usage once.
+        """
+        if USAGE in result:
+            used = {USAGE: result[USAGE], "request_id": _USAGE_OF_ATTEMPT}
+            answer = self._tools.call("update_workflow_control_plane", **_held(work), **used)
+            if answer.get("code") != "ok":
+                return answer
+        return self._tools.call("release_state_lease", **_held(work), **release_arguments(result))
+
     def write(self, work: Work, result: Result, *, claim_next: bool) -> dict[str, Json]:
-        """Write what came of a state, and lease the next one with it."""
+        """Write what came of a state, and lease the next one with it, unless the state is parked."""
+        if is_parked(result):
+            return self.park(work, result)
         return self._tools.call(
             "update_workflow_control_plane",
             workflow_id=work.workflow_id,
@@ -170,6 +202,15 @@ class LeaseCalls:
 
     def write_all(self, workflow_id: str, results: Results, claim_next: int) -> dict[str, Json]:
         """Write what came of several states of a run, and lease so many next ones with it."""
+        parking = {work.token: self.park(work, result) for work, result in results if is_parked(result)}
+        ended = [(work, result) for work, result in results if work.token not in parking]
+        answer = self._complete(workflow_id, ended, claim_next) if ended else _NOTHING_WRITTEN
+        if not parking or answer.get("code") != "ok":
+            return answer
+        completed = iter(answer["completed"])
+        return {**answer, "completed": [parking.get(work.token) or next(completed) for work, _ in results]}
+
+    def _complete(self, workflow_id: str, results: Results, claim_next: int) -> dict[str, Json]:
         sent: list[Json] = [
             {"state": work.state, "lease_token": work.token}
             | {name: value for name, value in result.items() if name != "new_status"}
@@ -183,6 +224,10 @@ class LeaseCalls:
             owner_agent_id=self.agent_id,
             lease_ttl_s=self._ttl_s,
         )
+
+
+def _held(work: Work) -> dict[str, Json]:
+    return {"workflow_id": work.workflow_id, "state": work.state, "lease_token": work.token}
 
 
 def _new_token() -> str:
@@ -210,5 +255,6 @@ def work_of(granted: Mapping[str, Json]) -> Work:
         instructions=granted.get("instructions"),
         output_schema=granted.get("output_schema"),
         errors=tuple(granted.get("errors", ())),
+        is_invocation=granted.get("is_invocation", False),
         brief=granted,
     )

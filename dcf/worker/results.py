@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 from dcf.errors import InvalidArgument
+from dcf.steps.plain_values import plain
 from dcf.values.json_text import Json, dump, parse
 from dcf.worker.failure import TaskFailed
 
@@ -30,7 +31,7 @@ _LONGEST_CAUSE: Final = 20_000
 def succeeded(output: Json) -> Result:
     """Return what reports an output. It is sent as JSON text, so that a string stays a string."""
     try:
-        text = dump(parse([output], name="the output")[0])
+        text = dump(parse([plain(output)], name="the output")[0])
     except InvalidArgument as error:
         return _failure(INVALID_OUTPUT, error.message)
     return {"new_status": "succeeded", "output_json": text}

@@ -56,7 +56,7 @@ class Worker:
 
     The write ends the lease, has the agents of what follows told, and brings the lease on the next state, if there is
     one for this agent. So between two functions there is one call. `otherwise` is the function of every state that has
-    none of its own.
+    none of its own. With `unassigned` it also takes states that no agent is assigned to, if it has functions for them.
     """
 
     def __init__(
@@ -71,8 +71,9 @@ class Worker:
         wait_s: float = 20,
         pause_s: float = 1.0,
         witness: Witness | None = None,
+        unassigned: bool = False,
     ) -> None:
-        self._leases = LeaseCalls(tools, agent_id, lease_ttl_s=lease_ttl_s, wait_s=wait_s)
+        self._leases = LeaseCalls(tools, agent_id, lease_ttl_s=lease_ttl_s, wait_s=wait_s, unassigned=unassigned)
         found = FUNCTIONS if functions is None else functions
         self._plans = {state: plans_of(function, state) for state, function in found.items()}
         self._otherwise = None if otherwise is None else plans_of(otherwise, "any state")
@@ -150,12 +151,13 @@ class Worker:
         Without `leases` nothing is: of what a wait that was left behind leased nobody would hear.
         """
         handled, reached = None, False
-        served = () if not leases else None if self._otherwise else tuple(self._plans)
+        named = None if self._otherwise else tuple(self._plans)
+        served = named if leases else ()
         placed = {state: [*plans.by_place] for state, plans in self._plans.items() if plans.by_place}
         while not stop.is_set():
             before()
             try:
-                answer = self._leases.await_event(handled, served, placed)
+                answer = self._leases.await_event(handled, served, placed, named)
             except DcfError as error:
                 if not reached or error.code not in PASSING:
                     raise

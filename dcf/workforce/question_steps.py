@@ -29,8 +29,11 @@ def to_answer(event: Mapping[str, Json], agent_id: str) -> list[Step]:
 
 
 def to_judge(event: Mapping[str, Json], agent_id: str) -> list[Step]:
-    """Return the calls that judge an output: to read it whole where the event has it not, and the verdict."""
+    """Return the call that judges an output; where its agent has not read the output, the call that reads it."""
     where: dict[str, Json] = {"workflow_id": event.get("workflow_id"), "state": event.get("target_state")}
+    if event.get("output_left_out"):
+        why = "The output is long: this has all of it, and then the call for the verdict."
+        return [Step(tool="list_gates", arguments={**where, "agent_id": agent_id}, why=why)]
     texts = event.get("criteria")
     criteria: list[Json] = [
         {"criterion": one, "passed": "<true or false>", "feedback": "<what to mend>"}
@@ -38,19 +41,21 @@ def to_judge(event: Mapping[str, Json], agent_id: str) -> list[Step]:
     ]
     verdict = {**where, "gate": event.get("gate"), "verdict": "<pass or fail>", "agent_id": agent_id}
     verdict |= {"content_sha256": event.get("content_sha256")} | ({"criteria": criteria} if criteria else {})
-    read = [Step(tool="list_gates", arguments=where, why="The output is long: this has all of it.")]
     why = f"'{event.get('from')}' waits for your verdict; say of each criterion that failed what to mend."
-    return [
-        *(read if event.get("output_left_out") else []),
-        Step(tool="decide_gate", arguments=verdict, why=why),
-    ]
+    return [Step(tool="decide_gate", arguments=verdict, why=why)]
 
 
 def to_mend(event: Mapping[str, Json], agent_id: str) -> list[Step]:
-    """Return the call that delivers an output again that a gate has sent back."""
+    """Return the call that delivers an output again that a gate has sent back, and what to do without its token."""
     held: dict[str, Json] = {"workflow_id": event.get("workflow_id"), "state": event.get("target_state")}
     why = "Mend what failed_criteria lists, then deliver the whole output again with the token that you hold."
-    return [to_complete({**held, "lease_token": _HELD}, agent_id, why)]
+    return [to_complete({**held, "lease_token": _HELD}, agent_id, why), to_regain(held, agent_id)]
+
+
+def to_regain(held: Mapping[str, Json], agent_id: str) -> Step:
+    """Return the call that gives the work of a lease again to an agent that has lost its token."""
+    why = "If you do not have the token of the lease: this gives you your work again, with the token and what failed."
+    return Step(tool="acquire_state_lease", arguments={**held, "owner_agent_id": agent_id}, why=why)
 
 
 def to_go_on(event: Mapping[str, Json], agent_id: str) -> list[Step]:

@@ -59,8 +59,8 @@ def to_complete(work: Mapping[str, Json], agent_id: str | None, why: str | None 
 def _until(work: Mapping[str, Json]) -> str:
     """Return until when the lease must be renewed."""
     if "sign_within_s" in work:
-        within = f"If the work takes more than {work['sign_within_s']} s, first renew the lease (`renew_state_lease`)"
-        return f" {within}: that shows that you have it."
+        first = f"The lease first lasts {work['sign_within_s']} s, until a call shows that you have its token"
+        return f" {first}: renew it at once (`renew_state_lease`) for longer work, and it lasts its whole term."
     return f" Renew (`renew_state_lease`) before {work['lease_expires_at']}." if "lease_expires_at" in work else ""
 
 

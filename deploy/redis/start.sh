@@ -2,7 +2,7 @@
 # Starts Redis with the users of users.acl: an ACL file cannot read the environment, so it is rendered first, with
 # digests, so that no password is written anywhere. With DCF_DOCUMENTS=text they get no commands of RedisJSON, which a
 # server without that module refuses to start with. The image's own entry point then loads the modules. Before that, a
-# transaction that a power loss tore is cut off the log: see docs/decisions/durability.md. Redis is told not to start with
+# transaction that a power loss tore is cut off the log: see docs/decisions/storage/durability.md. Redis is told not to start with
 # a torn log, which tells dcf's health report that logs are checked here.
 set -eu
 : "${REDIS_PASSWORD:?set it to the password of the user dcf}"

@@ -51,7 +51,7 @@ def _section(title: str, command: Any) -> Iterator[str]:
     yield f"### {title}"
     shown = [parameter for parameter in command.params if not getattr(parameter, "hidden", False)]
     arguments = [_usage(parameter) for parameter in shown if parameter.param_type_name == "argument"]
-    yield f"```sh\n{' '.join([title, '[OPTIONS]', *arguments])}\n```"
+    yield f"```text\n{' '.join([title, '[OPTIONS]', *arguments])}\n```"
     yield _text(command.help or "")
     rows_of_table = [(_names(parameter), _about(parameter)) for parameter in shown if parameter.name != "help"]
     if rows_of_table:

@@ -7,12 +7,11 @@ from dcf.asl import pausing
 from dcf.asl.json_schema import check as schema_check
 from dcf.asl.json_schema import syntax as schema_syntax
 from dcf.asl.syntax import briefs, parsing
-from dcf.core.documents import parents, usage
+from dcf.core.documents import parents, signals, usage
 from dcf.core.leasing import blockers
 from dcf.core.text import tokens
 from dcf.features.artifacts import model as artifacts
 from dcf.features.catalogue import model as catalogue
-from dcf.features.external import model as signals
 from dcf.features.findings import model as findings
 from dcf.features.gates import model as gates
 from dcf.features.gates import syntax as gate_syntax

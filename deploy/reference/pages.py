@@ -5,7 +5,8 @@ from typing import Final, NamedTuple
 
 from dcf.tools.mcp.reference import markdown_of
 from dcf.tools.mcp.selection import documented_tools
-from deploy.reference import commands, exits, limits, scopes, settings
+from dcf.workflows import language
+from deploy.reference import client, commands, errors, events, exits, limits, metrics, scopes, settings
 from deploy.reference.markdown import page, table
 
 
@@ -22,21 +23,30 @@ def _render_tools() -> str:
 
 PAGES: Final = {
     "cli.md": Page("every command of `dcf`, with its arguments and options", commands.render),
+    "client.md": Page("the Python API: every class, function and method", client.render),
+    "errors.md": Page("every error code: its meaning, and which tools answer it", errors.render),
+    "events.md": Page("every kind of event in histories, inboxes and webhooks, with its fields", events.render),
     "exit-codes.md": Page("what the exit codes of commands mean, and the errors behind them", exits.render),
     "settings.md": Page("every environment variable: its values, default and meaning", settings.render),
     "limits.md": Page("how large and how many everything may be, and what happens beyond", limits.render),
+    "metrics.md": Page("every metric, with its type and labels", metrics.render),
     "scopes.md": Page("permissions of API keys, the tools that each opens, and quotas", scopes.render),
     "tools.md": Page("every MCP tool, with its scope, parameters, smallest call and answer", _render_tools),
+    "language.md": Page("the Amazon States Language as dcf runs it: `dcf workflows language`", language.describe),
+    "writing-flows.md": Page("flows on one page, for coding agents", language.describe_flows),
 }
 """By the name of the file, in the order of the index."""
 
-_WRITTEN: Final = {
-    "[flows](../flows.md)": "workflows as Python files",
-    "[language](../language.md)": "the Amazon States Language as dcf runs it (`dcf workflows language` prints it)",
-    "[Python API](../python.md)": "the client: every name and method",
-    "[Task fields](../tasks.md)": "what a Task of a document can say to its worker",
+WRITTEN: Final = {
+    "python.md": "the client: names, errors, functions",
+    "python-methods.md": "the methods of the client on runs",
+    "python-other-methods.md": "the methods of the client on agents, projects and files",
+    "tasks.md": "what a Task of a document can say to its worker",
+    "platforms.md": "where dcf runs, and which Redis it starts",
+    "versions.md": "what stays compatible, and how things are deprecated",
+    "compatibility/README.md": "the tools of other systems",
 }
-"""Pages of the reference that are not generated here."""
+"""The pages of the reference that people write, and the line that the index has about each."""
 
 
 def render_pages() -> dict[str, str]:
@@ -45,5 +55,6 @@ def render_pages() -> dict[str, str]:
 
 
 def _render_index() -> str:
-    generated = [(f"[{name.removesuffix('.md')}]({name})", made.about) for name, made in PAGES.items()]
-    return page("Reference", table(("page", "has"), [*generated, *_WRITTEN.items()]))
+    about = {name: made.about for name, made in PAGES.items()} | WRITTEN
+    rows = [(f"[{name.removesuffix('.md').removesuffix('/README')}]({name})", text) for name, text in about.items()]
+    return page("Reference", table(("page", "has"), rows))

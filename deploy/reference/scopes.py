@@ -21,7 +21,7 @@ def render() -> str:
     return page(
         "Scopes",
         "A scope is a permission of an API key. No scope includes another. How keys are made and bound: "
-        "[API keys](../keys.md).",
+        "[API keys](../operating/api-keys.md).",
         table(("scope", "grants"), grants),
         "The local user (stdio, and commands on the same Redis) has every scope but "
         f"{_named(sorted(FOR_OTHERS))}, which `DCF_ALLOW_OPERATOR=1` adds.",

@@ -22,14 +22,14 @@ GROUPS: Final = (
         ),
         """
         `REDIS_URL` takes `redis://`, `rediss://`, `unix://`, `redis+sentinel://HOST:PORT,HOST:PORT/MASTER/DB` and
-        `redis+cluster://HOST:PORT,HOST:PORT` ([scaling](../scaling.md)), with Redis or Valkey from 7.0 on. Without
-        it dcf starts the server of the extra `embedded`, else one on PATH ([platforms](../platforms.md)).
+        `redis+cluster://HOST:PORT,HOST:PORT` ([scaling](../explanation/scaling.md)), with Redis or Valkey from 7.0
+        on. Without it dcf starts the server of the extra `embedded`, else one on PATH ([platforms](platforms.md)).
 
         The password file is read for every new connection, so the password may change, as IAM tokens do ([managed
-        Redis](../managed-redis.md)).
+        Redis](../operating/managed-redis.md)).
 
         A Redis keeps the form of documents that it has until `dcf store move` ([stored
-        documents](../decisions/stored-documents.md)). `text` needs no module.
+        documents](../decisions/storage/stored-documents.md)). `text` needs no module.
 
         `DCF_WAIT_REPLICAS` is for Sentinel: a failover then cannot lose an acknowledged write.
         """,
@@ -67,9 +67,10 @@ GROUPS: Final = (
             "DCF_PULSE_INTERVAL_S",
         ),
         """
-        `DCF_AUTH=off` works on loopback only, as `dcf serve --auth off` does ([API keys](../keys.md)). With
-        `DCF_TASK_TOKENS=alone`, `POST /task-tokens/success`, `failure` and `heartbeat` need no API key
-        ([callbacks](../callbacks.md)). Metrics: [metrics](../metrics.md). Logs: [telemetry](../telemetry.md).
+        `DCF_AUTH=off` works on loopback only, as `dcf serve --auth off` does ([API keys](../operating/api-keys.md)).
+        With `DCF_TASK_TOKENS=alone`, `POST /task-tokens/success`, `failure` and `heartbeat` need no API key
+        ([callbacks](../guides/callbacks.md)). Metrics: [metrics](../operating/monitoring.md). Logs:
+        [telemetry](../operating/tracing.md).
         """,
     ),
     Group(
@@ -88,7 +89,7 @@ GROUPS: Final = (
 
         A profile says which tools are listed; the others can be called all the same. `auto` chooses by the scopes
         of the key, and lists all tools to the local user. `deepwork`, `openfactory`, `midex` and `mission-control`
-        serve the tools of that system alone ([profiles](../profiles.md)).
+        serve the tools of that system alone ([profiles](compatibility/README.md)).
 
         With `DCF_OUTPUT_SCHEMAS` every list of tools has the schemas of answers; without it, a list that a client
         asks for with the header `X-DCF-Output-Schemas: true`. The lists are twice as long with them.
@@ -107,7 +108,7 @@ GROUPS: Final = (
         ),
         """
         Commands call the server at `DCF_SERVER_URL` with `DCF_API_KEY` too, where no `REDIS_URL` and no context is set
-        ([command line](../command-line.md)).
+        ([command line](../guides/command-line.md)).
         """,
     ),
     Group(
@@ -169,7 +170,7 @@ GROUPS: Final = (
         ),
         """
         With an embedded Redis the store is a directory in `DCF_DATA_DIR`. `s3://` needs the extra `s3`
-        ([artifacts](../artifacts.md)).
+        ([artifacts](../guides/artifacts.md)).
         """,
     ),
     Group(
@@ -179,7 +180,7 @@ GROUPS: Final = (
             "DCF_EXPRESSION_MEMORY",
         ),
         """
-        The memory is address space: [memory of expressions](../deployment.md#memory-of-expressions).
+        The memory is address space: [memory of expressions](../operating/deploy.md#memory-of-expressions).
         """,
     ),
     Group(
@@ -203,7 +204,7 @@ GROUPS: Final = (
             "LETTA_RUN_DEADLINE_S",
         ),
         """
-        Webhooks below no listed URL must be https at public addresses ([webhooks](../webhooks.md)).
+        Webhooks below no listed URL must be https at public addresses ([webhooks](../agents/webhooks.md)).
 
         `LETTA_RUN_DEADLINE_S` must be later than the 300 s of a worker's lease. Otherwise an agent that does not
         renew gets a second message.
@@ -249,7 +250,7 @@ GROUPS: Final = (
         ),
         """
         `${NAME}` in the registry comes from the environment. dcf never shows the part of a URL behind the host.
-        More: [skills](../skills.md).
+        More: [skills](../agents/skills.md).
         """,
     ),
     Group(
@@ -268,10 +269,10 @@ GROUPS: Final = (
 )
 
 OTHERS: Final = {
-    "`DCF_CONTEXT`": "The context that a command uses: [command line](../command-line.md).",
+    "`DCF_CONTEXT`": "The context that a command uses: [command line](../guides/command-line.md).",
     "`DCF_CONTEXTS`": "The file of contexts in place of `~/.config/dcf/contexts.toml`.",
     "`STUB_MCP_HOST`, `STUB_MCP_PORT`": "Where `dcf workflows stub` listens, as its options say.",
-    "`OTEL_EXPORTER_OTLP_ENDPOINT`": "Has traces of runs and metrics of servers sent: [telemetry](../telemetry.md).",
+    "`OTEL_EXPORTER_OTLP_ENDPOINT`": "Has traces and metrics sent: [telemetry](../operating/tracing.md).",
     "`XDG_CONFIG_HOME`": "The directory in place of `~/.config`.",
     "`XDG_DATA_HOME`": "The directory in place of `~/.local/share`.",
 }

@@ -1,4 +1,4 @@
-"""`python -m deploy.release TARGET`: builds a release into a directory, and tries its parts (docs/releases.md)."""
+"""`python -m deploy.release TARGET`: builds a release, and tries its parts (docs/contributing/releases.md)."""
 
 import argparse
 import hashlib

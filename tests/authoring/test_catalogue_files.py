@@ -211,3 +211,15 @@ def test_two_files_of_one_name_and_an_empty_directory_are_told(tmp_path: Path) -
     found = read(tmp_path / "two", {"rules/a.md": same, "rules/b.md": same})
     assert [problem.code for problem in found.problems] == ["twice"]
     assert [problem.code for problem in read(tmp_path / "none", {"x.txt": ""}).problems] == ["no_sources"]
+
+
+def test_contracts_are_json_schemas_by_their_names(tmp_path: Path) -> None:
+    found = only(read(tmp_path, {"contracts/StepOutput.schema.json": '{"type": "object"}'}))
+    assert (found.kind, found.name, found.content) == ("contract", "StepOutput", {"type": "object"})
+    broken = read(tmp_path / "broken", {"contracts/StepOutput.schema.json": "{"})
+    assert [str(problem).split(":")[0] for problem in broken.problems] == ["contracts/StepOutput.schema.json"]
+
+
+def test_file_types_of_a_rule_are_its_globs(tmp_path: Path) -> None:
+    found = only(read(tmp_path, {"rules/python.md": '---\nname: python\nfileTypes: ["*.py"]\n---\nTypes.'}))
+    assert found.globs == ("*.py",)

@@ -39,7 +39,7 @@ def parsed(text: str) -> Any:
 def documents() -> Iterator[tuple[str, Any]]:
     for page in PAGES:
         for number, document in enumerate(workflows_in(page.read_text("utf-8")), 1):
-            yield f"{page.name}-{number}", document
+            yield f"{page.parent.name}/{page.name}-{number}", document
     for file in FILES:
         document = parsed(file.read_text("utf-8").replace("$$.", "$."))
         if isinstance(document, dict) and "asl" in document:
@@ -78,7 +78,9 @@ def broken(document: Any) -> Iterator[Any]:
 
 
 def test_the_documents_are_found() -> None:
-    assert {"running.md-1", "tools.md-1", "tools.md-2", "asl_workflow.json.txt"} <= set(DOCUMENTS)
+    assert {"guides/runs.md-1", "reference/tools.md-1", "reference/tools.md-2", "asl_workflow.json.txt"} <= set(
+        DOCUMENTS
+    )
     assert {"order_processing.json", "customer_support.json"} <= set(DOCUMENTS)
 
 

@@ -119,3 +119,11 @@ def test_a_worker_has_the_functions_of_all_flows_of_a_file(flow: Callable[[str],
 def test_a_file_without_a_flow(flow: Callable[[str], str]) -> None:
     result = call("compile", flow("x = 1\n"))
     assert (result.exit_code, "has no flow" in result.stderr) == (2, True)
+
+
+def test_a_document_is_not_compiled_and_the_refusal_says_how_it_goes_back(tmp_path: Path) -> None:
+    (tmp_path / "orders.json").write_text("{}")
+    result = call("compile", str(tmp_path / "orders.json"), "--to", "aws")
+    assert result.exit_code == 2
+    assert "dcf compile takes a flow in Python" in result.stderr.replace("\n", " ")
+    assert "AWS takes it once each Task has its Resource again" in " ".join(result.stderr.split())

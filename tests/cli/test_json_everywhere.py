@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from inspect import getdoc
 
 from dcf.cli import command_table
-from dcf.cli.command_group import command_of, declared_by
+from dcf.cli.command_group import command_of
+from dcf.cli.command_table import named
 from tests.cli.conftest import Dcf
 from tests.support.tables import rows
 
@@ -34,26 +35,15 @@ def test_help_of_pages_names_the_option_that_goes_on(dcf: Dcf) -> None:
     assert "next_cursor" not in shown
 
 
-def test_command_table_equals_what_its_modules_declare() -> None:
-    listed = [(row.module, row.full_name, row.summary) for row in command_table.rows() if row.module is not None]
-    assert len({name for _, name, _ in listed}) == len(listed)
-    declared = [
-        (module, name, " ".join((command.help or "").split("\n\n")[0].split()))
-        for module in {module for module, _, _ in listed}
-        for name, command in declared_by(module).commands.items()
-    ]
-    assert sorted(listed) == sorted(declared)
+def test_command_table_has_the_first_paragraph_of_the_docstring_of_each_function() -> None:
+    listed = {row.full_name: row for row in command_table.rows()}
+    assert len(listed) == sum(1 for _ in command_table.rows())
+    own = [row for row in listed.values() if row.function is not None]
+    assert [row.summary for row in own] == [_summary_of(row.function or "") for row in own]
 
 
-def test_every_module_that_declares_commands_is_in_the_command_table() -> None:
-    """A module of the command line that has `mount` declares commands."""
-    here = Path(command_table.__file__).parent
-    declaring = {
-        ".".join(path.relative_to(here).with_suffix("").parts)
-        for path in here.rglob("*.py")
-        if "\ndef mount(app: typer.Typer)" in path.read_text("utf-8")
-    }
-    assert declaring == {row.module for row in command_table.rows() if row.module is not None}
+def _summary_of(function: str) -> str:
+    return " ".join((getdoc(named(function)) or "").split("\n\n")[0].split())
 
 
 @rows(

@@ -111,7 +111,7 @@ def test_the_stub_is_called_as_the_skills_call_it() -> None:
 
 
 def test_the_page_about_it_names_services_commands_and_files_that_there_are() -> None:
-    page = (ROOT / "docs" / "deployment.md").read_text("utf-8")
+    page = (ROOT / "docs" / "operating" / "deploy.md").read_text("utf-8")
     run = [line.partition("#")[0].split() for line in page.splitlines() if line.startswith("docker compose run --rm ")]
     assert len(run) == 6
     for _, _, _, _, service, *words in run:

@@ -1,4 +1,4 @@
-"""CONTRIBUTING, "Dependencies": each package that a user installs has its facts, each other its reason."""
+"""docs/contributing/dependencies.md: each package that a user installs has its facts, each other its reason."""
 
 import re
 import tomllib
@@ -11,7 +11,8 @@ from deploy.release.lock import USED
 from tests.support.paths import ROOT
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## Dependencies")[2]
+FOLDER = ROOT / "docs" / "contributing"
+PAGE = "".join((FOLDER / f"{name}.md").read_text("utf-8") for name in ("dependencies", "development-packages"))
 FACTS = (
     *("package", "what dcf uses of it", "who maintains it", "releases a year"),
     *("wheels", "cost at start", "possible replacement"),

@@ -1,4 +1,4 @@
-"""The entries for clients and for the registry: the snippets of docs/install.md, and server.json."""
+"""The entries for clients and for the registry: the snippets of docs/agents/mcp-clients.md, and server.json."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ from dcf.settings.process import VARIABLES as SETTINGS
 from tests.support.paths import ROOT
 from tests.support.tables import rows
 
-PAGE = (ROOT / "docs" / "install.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "agents" / "mcp-clients.md").read_text("utf-8")
 BLOCKS: list[dict[str, Any]] = [json.loads(text) for text in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
 SERVER = json.loads((ROOT / "server.json").read_text("utf-8"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -39,7 +39,7 @@ def is_accepted(arguments: list[str]) -> bool:
     return CliRunner().invoke(app, [*arguments, "--help"]).exit_code == 0
 
 
-# docs/install.md
+# docs/agents/mcp-clients.md
 
 
 def test_each_entry_that_starts_a_server_has_a_command_and_settings_of_dcf() -> None:

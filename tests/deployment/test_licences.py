@@ -12,7 +12,7 @@ LICENCES = ("RSALv2", "SSPLv1", "AGPLv3", "BSD-3-Clause")
 
 
 def test_each_server_of_the_extra_has_its_licence_wherever_it_is_installed_from() -> None:
-    for name in ("NOTICE", "docs/install.md"):
+    for name in ("NOTICE", "docs/agents/mcp-clients.md"):
         lines = (ROOT / name).read_text("utf-8").replace("`", "").replace("|", " ").splitlines()
         stated = {
             words[0]: line for line in lines if (words := line.split()) and any(licence in line for licence in LICENCES)

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, Literal
 
-from dcf import flow, sleep_until, task, testing
+import pytest
+
+from dcf import Rejected, flow, human, sleep_until, task, testing
+from dcf.errors import InvalidArgument
 from dcf.flow.compiling import compile_flow
 
 
@@ -74,3 +77,35 @@ def test_the_schemas_of_a_flow_say_what_is_text() -> None:
         },
         "required": ["day", "level"],
     }
+
+
+@dataclass
+class Part:
+    amount: float
+
+
+@task
+def pay(amount: float, by: str) -> str:
+    return f"{amount:.2f} by {by}"
+
+
+@flow
+def refund() -> str:
+    answer = human("Pay in part?", to=["alice"], choices=["partly", "reject"], output=Part, name="Approve")
+    if answer.answer is None:
+        raise Rejected("nothing is paid")
+    return pay(answer.answer.amount, answer.answered_by)
+
+
+def test_the_answer_of_a_person_has_the_type_that_the_flow_names() -> None:
+    schema = compile_flow(refund).document["States"]["Approve"]["Arguments"]["schema"]
+    assert schema["properties"] == {"amount": {"type": "number"}}
+    paid = testing.run(refund, answers={"Approve": {"choice": "partly", "answer": {"amount": 3.5}}})
+    assert paid.output == "3.50 by alice"
+    assert testing.run(refund, answers={"Approve": {"choice": "reject"}}).error == "DCF.Rejected"
+
+
+def test_an_answer_of_another_form_is_refused_when_it_is_given() -> None:
+    for answer in ({}, {"answer": {"amount": "3"}}):
+        with pytest.raises(InvalidArgument, match="invalid_answer"):
+            testing.run(refund, answers={"Approve": {"choice": "partly", **answer}})

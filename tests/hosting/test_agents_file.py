@@ -80,3 +80,13 @@ def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, said: str) 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="cannot be read"):
         read_agents_file(tmp_path / "none.toml")
+
+
+def test_a_server_with_a_url_is_called_over_the_transport_that_the_file_says(tmp_path: Path) -> None:
+    base = '[agents.me]\nhandler = "h.py:f"\n[agents.me.servers.s]\n'
+    for line, over_sse in (("", False), ('transport = "sse"', True), ('transport = "streamable_http"', False)):
+        (server,) = read(tmp_path, f'{base}url = "http://h/x"\n{line}').agents[0].servers
+        assert server.over_sse is over_sse
+    for wrong in ('url = "http://h/x"\ntransport = "ws"', 'command = ["x"]\ntransport = "sse"'):
+        with pytest.raises(InvalidArgument, match=r"servers\.s\.transport"):
+            read(tmp_path, base + wrong)

@@ -30,6 +30,12 @@ def test_a_server_of_skills_has_the_tools_of_all_of_them() -> None:
     assert (server.url, server.allowed) == ("http://h:1/mcp", ("add", "tax", "ship"))
 
 
+@rows(("transport", "over_sse"), [("streamable_http", False), ("sse", True)])
+def test_a_server_of_a_skill_is_called_by_its_transport(transport: str, over_sse: bool) -> None:
+    (server,) = of(skill(AT | {"transport": transport})).servers
+    assert server.over_sse is over_sse
+
+
 def test_what_is_secret_of_a_server_comes_from_the_environment_of_the_agent() -> None:
     told = AT | {"headers": {"Authorization": "Bearer ${KEY}"}}
     (server,) = of(skill(told), KEY="k-1").servers

@@ -46,7 +46,7 @@ def test_what_belongs_to_the_exporting_server_is_not_taken_over() -> None:
         ({"name": "t", "source_code": "def t(): ..."}, BundledTool(name="t", source="def t(): ...")),
         (
             {"name": "t", "tool_type": "custom", "source_code": "s", "json_schema": {"name": "t"}},
-            BundledTool(name="t", source="s", json_schema={"name": "t"}),
+            BundledTool(name="t", source="s", details={"json_schema": {"name": "t"}}),
         ),
     ],
     ids=["a server in a tag", "a tool of Letta's own", "Python", "Python with a schema"],

@@ -56,7 +56,7 @@ def connect(url: str) -> Connect:
     ) -> AsyncIterator[ProfileClient]:
         headers = {"Authorization": f"Bearer {key}"} | ({} if profile is None else {"x-dcf-profile": profile})
         async with (
-            httpx2.AsyncClient(headers=headers) as http,
+            httpx2.AsyncClient(headers=headers, timeout=90) as http,  # on a busy machine too
             Client(streamable_http_client(f"{url}{path}", http_client=http), mode=mode) as client,
         ):
             yield ProfileClient(client=client)

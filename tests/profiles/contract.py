@@ -62,6 +62,7 @@ _PAGE: Final[dict[str, Schema]] = {
 }
 _SEVERITY: Final = words("info", "low", "medium", "high", "critical")
 _LAYERS: Final = words("orchestrator", "workflow", "step", "agent_task")
+_MEMBERS: Final = {"type": "array", "items": text(1, 64), "maxItems": 50}  # in addition to the original's
 _EXECUTION_STATES: Final = words("pending", "running", "completed", "failed", "timeout", "escalated")
 _EXECUTION: Final = names(
     "id workflowName projectId state metadata timeoutMs startedAt completedAt error createdAt updatedAt"
@@ -121,13 +122,14 @@ MIDEX: Final = {
             "projectId": INTEGER,
             "metadata": OBJECT,
             "timeoutMs": {**INTEGER, "minimum": 1},
+            "members": _MEMBERS,
         },
         required=("workflowName",),
         answer=_EXECUTION,
         may=names("phases timeoutAt"),
     ),
     "transition_workflow_state": Contract(
-        takes={"executionId": TEXT, "newState": _EXECUTION_STATES, "error": TEXT},
+        takes={"executionId": TEXT, "newState": _EXECUTION_STATES, "error": TEXT, "members": _MEMBERS},
         required=("executionId", "newState"),
         answer=names("success"),
     ),
@@ -295,7 +297,7 @@ MISSION_CONTROL: Final = {
             "name": text(1, 200),
             "description": TEXT,
             "is_parallel": {**BOOLEAN, "default": False},
-            "members": {"type": "array", "items": text(1, 64), "maxItems": 50},  # in addition to the original's
+            "members": _MEMBERS,
         },
         required=("workflow_id", "number", "name"),
         answer=names("phase_id workflow_id number name is_parallel status"),

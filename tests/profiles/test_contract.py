@@ -5,15 +5,16 @@ from typing import Any
 import pytest
 
 from dcf.profiles.arguments import check, schema_of
-from dcf.profiles.catalog import SERVED, profile_of
+from dcf.profiles.catalog import profile_of
 from dcf.profiles.profile import NotDone, ProfileTool
 from dcf.values.json_text import dump
+from dcf.values.profile_names import SYSTEM_PROFILES
 from tests.profiles.contract import CONTRACTS, Contract, Schema
 from tests.support.tables import rows
 
 MOST_BYTES = 25_000
 
-ROWS = [(profile, name) for profile in SERVED for name in CONTRACTS[profile]]
+ROWS = [(profile, name) for profile in SYSTEM_PROFILES for name in CONTRACTS[profile]]
 
 
 def bare(schema: Any) -> Any:
@@ -59,7 +60,7 @@ def value_of(schema: Schema) -> Any:
             return {name: value_of(schema["properties"][name]) for name in schema.get("required", ())}
 
 
-@rows("profile", SERVED)
+@rows("profile", SYSTEM_PROFILES)
 def test_a_profile_has_exactly_the_tools_of_its_system(profile: Any) -> None:
     if profile == "deepwork":  # later versions have more
         assert set(CONTRACTS[profile]) <= set(profile_of(profile).tools)
@@ -122,7 +123,7 @@ def test_a_word_is_understood_in_any_case_and_with_any_separators(profile: Any, 
                 assert check(tool.arguments, {**smallest(contract), argument: variant}) == plain
 
 
-@rows("profile", SERVED)
+@rows("profile", SYSTEM_PROFILES)
 def test_a_list_of_tools_is_short_enough(profile: Any) -> None:
     listed = [
         {"name": tool.name, "description": tool.description, "inputSchema": schema_of(tool.arguments)}

@@ -126,6 +126,15 @@ async def test_double_finished_step_advances_twice(worker: ProfileClient) -> Non
     assert "No workflow is under way" in told.text
 
 
+async def test_a_step_whose_report_may_equal_the_one_before_says_how_to_report_it(worker: ProfileClient) -> None:
+    """An agent that follows the instructions comes to the end, though an equal call is a repetition."""
+    await start(worker, "small_job", "only")
+    second = (await worker.twice("finished_step", outputs=[]))["begin_step"]
+    assert "Name this step in the notes of finished_step." in second["step_instructions"]
+    done = await worker.twice("finished_step", outputs=[], notes="two")
+    assert done["status"] == "workflow_complete"
+
+
 async def test_concurrent_group_skips_members(site: Application, connect: Connect, worker: ProfileClient) -> None:
     """Row of others.md 6.7: every member of a concurrent group must be finished, each with its own gate."""
     await start(worker)
@@ -266,6 +275,7 @@ async def test_an_aborted_workflow_gives_way_to_the_one_around_it(worker: Profil
         "stack": [{"workflow": "competitive_research/full_analysis", "step": "identify"}],
         "resumed_workflow": "competitive_research/full_analysis",
         "resumed_step": "identify",
+        "hint": "competitive_research/full_analysis is open. To abort it too, call with another explanation.",
     }
     last = await worker.twice("abort_workflow", explanation="This neither.")
     assert (last["resumed_workflow"], last["stack"]) == (None, [])

@@ -57,6 +57,16 @@ print("```")
 WISH = {"goal": "Know them", "job_name": "competitive_research", "workflow_name": "full_analysis"}
 NOT_MET = {"criterion": "Every number has a source.", "passed": False, "feedback": "42 has none."}
 
+WRITING = """
+name: writing
+workflows:
+  - {name: outer, summary: Outer, steps: [compare]}
+  - {name: inner, summary: Inner, steps: [look]}
+steps:
+  - {id: compare, instructions: Compare., outputs: [comparison.md], quality_criteria: ["It is fine."]}
+  - {id: look, instructions: Look., outputs: [look.md], quality_criteria: ["It is fine."]}
+"""
+
 Serving: TypeAlias = Callable[..., AbstractAsyncContextManager[ProfileClient]]
 
 
@@ -107,6 +117,12 @@ async def begun(client: ProfileClient, project: Path) -> None:
     (project / "competitors.md").write_text("A, B, C")
     after = await client.ok("finished_step", outputs=["competitors.md"])
     assert after["begin_step"]["step_id"] == "report"
+
+
+def write_job(project: Path, name: str, text: str) -> None:
+    folder = project / ".deepwork/jobs" / name
+    folder.mkdir()
+    (folder / "job.yml").write_text(text)
 
 
 def reviews(project: Path) -> int:
@@ -241,7 +257,81 @@ async def test_a_directory_without_jobs_says_so(serving: Serving, project: Path)
     (project / ".deepwork/jobs").rename(project / "elsewhere")
     async with serving() as client:
         told = await client.ok("get_workflows")
-        assert (told["jobs"], told["problems"]) == ([], [f"There is no directory .deepwork/jobs below {project}."])
+        (problem,) = told["problems"]
+        assert (told["jobs"], problem.startswith(f"There is no directory .deepwork/jobs below {project}.")) == (
+            [],
+            True,
+        )
+        form = problem.partition("notes/job.yml: ")[2]
+        registered = await client.ok("register_session_job", job_name="notes", job_definition_yaml=form)
+        assert registered["status"] == "registered", "the form that is shown is a job"
+
+
+async def test_a_job_file_that_is_wrong_is_described_when_it_is_started(serving: Serving, project: Path) -> None:
+    write_job(project, "broken", "name: broken\nworkflows: [{name: all, steps: [one, two]}]\nsteps: [{id: one}]\n")
+    async with serving() as client:
+        failed = await client.failed("start_workflow", goal="g", job_name="broken", workflow_name="all")
+        assert "names the step 'two', which is not among the steps: one." in failed.text
+
+
+async def test_one_report_ends_one_step_also_if_its_outputs_are_those_of_the_outer_workflow(
+    serving: Serving, project: Path
+) -> None:
+    write_job(project, "writing", WRITING)
+    (project / "comparison.md").write_text("(source)")
+    wish = {"goal": "g", "job_name": "writing"}
+    async with serving() as client:
+        await client.ok("start_workflow", **wish, workflow_name="outer")
+        inner = await client.ok("start_workflow", **wish, workflow_name="inner")
+        assert "writing/outer, begun " in inner["note"]
+        done = await client.ok("finished_step", outputs=["comparison.md"])
+        assert (done["status"], done["summary"]) == (
+            "workflow_complete",
+            "Workflow writing/inner is complete: 1 step, 1 output.",
+        )
+        assert done["stack"] == [{"workflow": "writing/outer", "step": "compare"}]
+        outer = await client.ok("finished_step", outputs=["comparison.md"])
+        assert (outer["status"], outer["stack"]) == ("workflow_complete", [])
+    assert reviews(project) == 2, "each step was reviewed in its own call"
+
+
+async def test_the_same_call_after_needs_work_is_reviewed_again(serving: Serving, project: Path) -> None:
+    """What the outputs are about may have changed: a file that is no output, or the command itself."""
+    async with serving() as client:
+        await begun(client, project)
+        (project / "report.md").write_text("42")
+        wrong = [await client.ok("finished_step", outputs=["report.md"]) for _ in range(2)]
+        assert [told["failed_criteria"] for told in wrong] == [[NOT_MET], [NOT_MET]]
+        assert reviews(project) == 2
+        (project / "review.py").write_text(REVIEW.replace('"(source)" in asked', "True"))
+        done = await client.twice("finished_step", outputs=["report.md"])
+        assert (done["status"], reviews(project)) == ("workflow_complete", 3)
+
+
+async def test_expected_outputs_that_are_missing_are_named_to_the_agent_and_to_the_reviewer(
+    serving: Serving, project: Path
+) -> None:
+    (project / "other.md").write_text("42")
+    async with serving() as client:
+        await client.ok("start_workflow", **WISH, instance_id=secrets.token_hex(4))
+        first = await client.twice("finished_step", outputs=["other.md"])
+        assert (first["status"], first["missing_outputs"]) == ("next_step", ["competitors.md"])
+        told = await client.ok("finished_step", outputs=[])
+        assert (told["status"], told["missing_outputs"]) == ("needs_work", ["report.md"])
+        (project / "report.md").write_text("42 (source)")
+        assert "missing_outputs" not in await client.ok("finished_step", outputs=["./report.md"])
+    assert "[Expected outputs that the author did not report: report.md]" not in (project / "asked.txt").read_text()
+
+
+async def test_a_directory_is_no_output_but_its_files_are(serving: Serving, project: Path) -> None:
+    write_job(project, "folder", "name: folder\nsteps: [{id: one, instructions: x, outputs: [final/]}]\n")
+    (project / "final").mkdir()
+    (project / "final/report.md").write_text("x")
+    async with serving() as client:
+        await client.ok("start_workflow", goal="g", job_name="folder", workflow_name="folder")
+        failed = await client.failed("finished_step", outputs=["final/"])
+        assert "'final/' is a directory: name the files in it." in failed.text
+        assert "missing_outputs" not in await client.ok("finished_step", outputs=["final/report.md"])
 
 
 @rows(

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import dcf
 import dcf.profiles
-from dcf.profiles.catalog import SERVED, profile_of
+from dcf.profiles.catalog import profile_of
 from dcf.profiles.foreign_names import in_own_words, own_names
 from dcf.profiles.profile import Failure, Profile
 from dcf.tools.mcp.selection import select_tools
+from dcf.values.profile_names import SYSTEM_PROFILES
 from tests.support.tables import rows
 
 NATIVE = frozenset(spec.name for spec in select_tools((), read_only=False))
@@ -38,9 +39,9 @@ def refusals() -> list[str]:
     return [text for file in files for text in texts(file) if text.rstrip().endswith(".")]
 
 
-@rows("name", SERVED)
+@rows("name", SYSTEM_PROFILES)
 def test_what_dcf_refuses_is_told_without_names_of_foreign_tools(name: str) -> None:
-    profile = profile_of(name)  # type: ignore[arg-type]  # one of SERVED
+    profile = profile_of(name)  # type: ignore[arg-type]  # one of SYSTEM_PROFILES
     tool, foreign = next(iter(profile.tools)), DISTINCT - own_names(profile)
     sentences = refusals()
     assert any(word in text for text in sentences for word in foreign)
@@ -82,8 +83,8 @@ def _texts_of(call: ast.Call) -> Iterator[str]:
                 yield node.value
 
 
-@rows("name", SERVED)
+@rows("name", SYSTEM_PROFILES)
 def test_what_a_profile_writes_names_only_tools_that_it_lists(name: str) -> None:
-    profile = profile_of(name)  # type: ignore[arg-type]  # one of SERVED
+    profile = profile_of(name)  # type: ignore[arg-type]  # one of SYSTEM_PROFILES
     foreign = DISTINCT - own_names(profile)
     assert not [text for text in written(profile) if not foreign.isdisjoint(names_in(text))]

@@ -210,15 +210,16 @@ async def test_an_output_after_an_end_without_one_is_refused(client: ProfileClie
 
 
 @pytest.mark.parametrize("call", ["complete_execution", "transition_workflow_state"])
-async def test_an_escalated_execution_is_not_completed_before_it_is_resumed(client: ProfileClient, call: str) -> None:
+async def test_an_escalated_execution_is_completed_once_its_steps_have_ended(client: ProfileClient, call: str) -> None:
+    """The document's table of moves has escalated -> completed."""
     run = await started(client)
+    step = await client.ok("start_step", executionId=run, stepName="look")
     await moved(client, run, "escalated", error="Which currency?")
     more = {} if call == "complete_execution" else {"newState": "completed"}
     refused = await client.failed(call, executionId=run, **more)
-    assert "(issues_open)" in refused.text
-    assert "Which currency?" in refused.text
-    assert await state_of(client, run) == "escalated"
-    await client.ok("resume_execution", executionId=run)
+    assert "(units_open)" in refused.text
+    assert await state_of(client, run) == "escalated", "a rejected call resolves nothing"
+    await client.ok("complete_step", stepId=step["id"])
     assert await client.twice(call, executionId=run, **more) == {"success": True}
     assert await state_of(client, run) == "completed"
 
@@ -382,6 +383,10 @@ async def test_rules_are_found_by_file_types(client: ProfileClient, site: Applic
     await defined(site, "rule", "always-rule", "Kind words.", always_apply=True)
     found = await client.ok("get_relevant_rules", fileTypes=["src/a.py"], tags=["typing", "other"])
     assert [one["item"]["name"] for one in found] == ["python-rule"]
+    for level in ("name", "full"):
+        found = await client.ok("get_relevant_rules", tags=["typing"], detailLevel=level, includeHash=False)
+        assert [rule["item"]["name"] for rule in found] == ["python-rule"]
+        assert "fileHash" not in found[0]["metadata"]
     found = await client.ok("get_relevant_rules", alwaysApply=True)
     assert "always-rule" in {one["item"]["name"] for one in found}
 
@@ -416,6 +421,12 @@ async def test_what_is_a_persons_is_redacted_where_that_is_asked_for(client: Pro
     asked = {"agentName": name, "detailLevel": "full"}
     shown = await client.ok("get_agent_persona", **asked)
     assert shown["item"]["content"] == "Ask ann@example.org."
+    secret = "ghp_" + "a1B2" * 9
+    both = {**told, "content": f"Ask ann@example.org with {secret}."}
+    assert (await ask(site, key_of(*Scope), "put_definition", **both)).code == "ok"
+    partly = await client.ok("get_agent_persona", **asked, redactPolicy="pii")
+    assert partly["item"]["content"] == f"Ask [redacted email] with {secret}."
+    assert (await ask(site, key_of(*Scope), "put_definition", **told)).code == "ok"
     hidden = await client.ok("get_agent_persona", **asked, redactPolicy="pii+secrets")
     assert hidden["item"]["content"] == "Ask [redacted email]."
     assert hidden["metadata"]["redacted"] == {"email": 1}

@@ -7,6 +7,9 @@ import pytest
 
 from dcf.application.application import Application
 from dcf.core.access.model import Scope
+from dcf.profiles.growing_runs import Grown
+from dcf.profiles.mission_control import plans
+from dcf.tools.mcp.profile_calls import NativeTools
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect
 from tests.profiles.mission_plan import FILES, WORKFLOW_MD
@@ -62,6 +65,13 @@ async def decided(site: Application, workflow: str, verdict: str, comment: str |
     names = {name: task[name] for name in ("workflow_id", "state", "gate", "content_sha256")}
     answer = await ask(site, person, "decide_gate", verdict=verdict, agent_id="alice", comment=comment, **names)
     return answer.code
+
+
+async def asked_content(site: Application, workflow: str) -> str:
+    """Return the hash of what a person is asked."""
+    person = key_of(Scope.READ, Scope.ANSWER, agent_id="alice", name="key:fedcba987654")
+    (task,) = (await ask(site, person, "list_human_tasks", workflow_id=workflow))["tasks"]
+    return str(task["content_sha256"])
 
 
 async def test_the_plan_says_what_the_workflow_is_about(orchestrator: ProfileClient) -> None:
@@ -138,6 +148,26 @@ async def test_a_checkpoint_waits_for_a_person(site: Application, orchestrator: 
     assert (closed["status"], closed["metrics"]["total_tasks"]) == ("COMPLETED", 2)
 
 
+async def test_a_rejection_reaches_the_orchestrator_also_if_its_call_has_another_description(
+    site: Application, orchestrator: ProfileClient
+) -> None:
+    workflow = await planned(orchestrator)
+    await first_phase_done(orchestrator, workflow)
+    wanted = {"workflow_id": workflow, "number": 2, "name": "Change"}
+    await orchestrator.failed("start_phase", **wanted, description="First.")
+    question = await asked_content(site, workflow)
+    waiting = await orchestrator.failed("start_phase", **wanted)
+    assert waiting.json["code"] == "CHECKPOINT_OPEN"
+    assert await asked_content(site, workflow) == question, "the question stays as the person reads it"
+    assert await decided(site, workflow, "fail", "Not yet.") == "ok"
+    for more in ({}, {"description": "First."}):
+        refused = await orchestrator.failed("start_phase", **wanted, **more)
+        assert (refused.json["code"], "Not yet." in refused.json["message"]) == ("CHECKPOINT_REJECTED", True)
+    again = await orchestrator.failed("start_phase", **wanted, description="Second.")
+    assert again.json["code"] == "CHECKPOINT_OPEN"
+    assert await asked_content(site, workflow) != question
+
+
 async def test_the_orchestrator_does_not_agree_with_itself(site: Application, orchestrator: ProfileClient) -> None:
     workflow = await planned(orchestrator)
     await first_phase_done(orchestrator, workflow)
@@ -181,3 +211,53 @@ async def test_scopes_of_the_plan_are_areas_and_overlap_is_told(orchestrator: Pr
     assert ended["verification"]["unexpected_files"] == ["README.md"]
     unknown = await orchestrator.ok("complete_task", task_id=second["task_id"], status="success", outcome=outcome)
     assert unknown["verification"]["scope_match"] is None
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The tools of dcf that calls of the profile have called."""
+    names, call = list[str](), NativeTools.call
+
+    async def noted(native: NativeTools, tool: str, /, **arguments: Any) -> Any:
+        names.append(tool)
+        return await call(native, tool, **arguments)
+
+    monkeypatch.setattr(NativeTools, "call", noted)
+    return names
+
+
+async def test_the_end_of_a_workflow_reads_how_its_phases_stand_once(
+    orchestrator: ProfileClient, asked: list[str]
+) -> None:
+    for status, journals in (("completed", 1), ("partial", 1), ("failed", 0)):
+        workflow = str((await orchestrator.ok("start_workflow", name="shop"))["workflow_id"])
+        phase = await phase_of(orchestrator, workflow, 1)
+        await orchestrator.ok("complete_phase", phase_id=phase, status="completed")
+        asked.clear()
+        await orchestrator.ok("complete_workflow", workflow_id=workflow, status=status, summary="Over.")
+        assert asked.count("read_journal") == journals, asked
+        assert asked.count("close_run") == 1
+
+
+async def test_the_end_of_a_planned_workflow_reads_how_its_phases_stand_once(
+    orchestrator: ProfileClient, asked: list[str]
+) -> None:
+    workflow = await planned(orchestrator)
+    await first_phase_done(orchestrator, workflow)
+    asked.clear()
+    await orchestrator.failed("complete_workflow", workflow_id=workflow, status="completed", summary="Over.")
+    assert asked == ["read_workflow_control_plane", "read_journal"]
+
+
+async def test_the_beginning_of_a_phase_reads_the_plan_once(
+    orchestrator: ProfileClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workflow, plans_read, read = await planned(orchestrator), list[str](), plans.planned
+
+    def noted(run: Grown) -> Any:
+        plans_read.append(run.run)
+        return read(run)
+
+    monkeypatch.setattr(plans, "planned", noted)
+    await phase_of(orchestrator, workflow, 1)
+    assert plans_read == [workflow]

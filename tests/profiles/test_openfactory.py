@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
+import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
 
@@ -11,6 +12,8 @@ from dcf.core.access.model import Caller, Scope
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect
 from tests.profiles.contract import OPENFACTORY
+from tests.support.redis.documents import set_member
+from tests.support.redis.restricted import RestrictedRedis
 from tests.tools.access import ask
 
 pytestmark = pytest.mark.anyio
@@ -91,7 +94,11 @@ async def test_an_order_goes_from_ready_to_done(site: Application, ada: ProfileC
     whole = await ada.twice("get_work_order", workOrderId=order["id"])
     assert set(whole) == OPENFACTORY["get_work_order"].answer
     assert (whole["description"], whole["acceptanceCriteria"]) == ("Add a **currency**.", "- It works.")
-    assert whole["graphConnections"] == [{"entityType": "work_order", "label": "Ship it", "edgeType": "blocks"}]
+    assert whole["graphConnections"] == [
+        {"entityType": "work_order", "label": "Ship it", "edgeType": "blocks"},
+        {"entityType": "feature", "label": "Prices", "edgeType": "part_of"},
+        {"entityType": "phase", "label": "Phase one", "edgeType": "part_of"},
+    ]
     begun = await moved(ada, order["id"], "In Progress")
     assert (begun["previousStatus"], begun["newStatus"]) == ("ready", "in_progress")
     assert [one["status"] for one in await listed(ada, run, "in_progress")] == ["in_progress"]
@@ -143,9 +150,62 @@ async def test_an_order_that_another_agent_holds_cannot_be_taken(
     await moved(ada, f"{run}:fix", "in_progress")
     async with connect(_key(site, *WORKER, agent_id="bob")) as bob:
         assert await listed(bob, run, "in_progress") == []
+        for status in ("in_progress", "in_review"):
+            refused = await bob.failed("update_work_order_status", workOrderId=f"{run}:fix", status=status)
+            assert refused.text.startswith("Error: 'ada' has this work order in_progress. Choose another one")
+        await moved(ada, f"{run}:fix", "in_review")
         refused = await bob.failed("update_work_order_status", workOrderId=f"{run}:fix", status="in_review")
-        assert "lease_lost" in refused.text
-    await moved(ada, f"{run}:fix", "in_review")
+        assert refused.text.startswith("Error: 'ada' has this work order in_review.")
+
+
+async def test_of_two_agents_that_take_an_order_at_once_only_one_has_it(
+    site: Application, ada: ProfileClient, connect: Connect
+) -> None:
+    run = await planned(site, {"name": "fix"})
+    call = {"workOrderId": f"{run}:fix", "status": "in_progress"}
+    async with connect(_key(site, *WORKER, agent_id="bob")) as bob:
+        answers: dict[str, Any] = {}
+
+        async def take(name: str, client: ProfileClient) -> None:
+            answers[name] = await client.answer("update_work_order_status", **call)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(take, "ada", ada)
+            tasks.start_soon(take, "bob", bob)
+        holders = [name for name, client in (("ada", ada), ("bob", bob)) if await listed(client, run, "in_progress")]
+        assert [name for name, answer in answers.items() if not answer.failed] == holders
+        assert len(holders) == 1
+
+
+async def test_an_order_whose_holder_lost_its_lease_is_taken_over_visibly(
+    site: Application, ada: ProfileClient, connect: Connect, profiles_redis: RestrictedRedis
+) -> None:
+    run = await planned(site, {"name": "fix"})
+    await moved(ada, f"{run}:fix", "in_progress")
+    with profiles_redis.admin() as admin:
+        expired = ("lease", "expires_at")
+        set_member(admin.execute_command, f"cp:wf:{run}:state:fix", expired, "2001-01-01T00:00:00.000000Z")
+    async with connect(_key(site, *WORKER, agent_id="bob")) as bob:
+        assert "'ada'" in (await moved(bob, f"{run}:fix", "in_progress"))["note"]
+        assert len(await listed(bob, run, "in_progress")) == 1
+
+
+async def test_an_order_has_the_texts_that_it_was_created_with_and_no_others(
+    site: Application, connect: Connect
+) -> None:
+    async with connect(_key(site, *PLANNER, agent_id="boss", project="texts")) as boss:
+        texts = {"acceptanceCriteria": "- Works", "implementationPlan": "1. Do.", "outOfScope": "Taxes."}
+        made = await boss.ok("create_work_order", title="Only parts", feature="Nonesuch", **texts)
+        assert made["note"] == "The project has no feature 'Nonesuch' (none). create_feature adds it."
+        whole = await boss.ok("get_work_order", workOrderId=made["id"])
+        assert (whole["description"], {name: whole[name] for name in texts}) == ("", texts)
+        await boss.ok("create_feature", name="Nonesuch")
+        assert "note" not in await boss.ok("create_work_order", title="Second", feature="Nonesuch")
+        blocked = await boss.ok("create_work_order", title="Third", blockedBy=[made["id"]])
+        refused = await boss.failed("update_work_order_status", workOrderId=blocked["id"], status="in_progress")
+        assert "It becomes ready when 'Only parts' is done." in refused.text
+        unknown = await boss.failed("get_work_order", workOrderId="4be0643f-1d98-573b-97cd-ca98a65347dd")
+        assert unknown.text.startswith("Error: There is no such work order.")
 
 
 async def test_keys_by_prefix_only(site: Application, connect: Connect) -> None:
@@ -193,3 +253,7 @@ async def test_context_is_found_with_scores(site: Application, ada: ProfileClien
     assert set(one) == {"type", "title", "snippet", "entityId", "score"}
     assert (one["type"], one["title"]) == ("documents", "Zlotych everywhere")
     assert one["score"] > 0
+    sentence = "How do I show zlotych to the customers?"
+    found = await ada.ok("search_context", query=sentence, types=["documents"])
+    assert found["results"][0]["title"] == "Zlotych everywhere"
+    assert await ada.ok("search_context", query="zlotych AND customers", types=["documents"]) == {"results": []}

@@ -6,11 +6,11 @@ from mcp.shared.exceptions import MCPError
 
 from dcf.application.application import Application, open_application
 from dcf.core.access.model import Caller, Scope
-from dcf.profiles.catalog import SERVED, profile_of
+from dcf.profiles.catalog import profile_of
 from dcf.settings.process import Settings
 from dcf.tools.mcp.profile_calls import NativeTools
 from dcf.tools.mcp.server import build_server
-from dcf.values.profile_names import SystemProfile
+from dcf.values.profile_names import SYSTEM_PROFILES, SystemProfile
 from dcf.verbs.limits import meter_of
 from tests.profiles.conftest import Connect
 from tests.profiles.contract import CONTRACTS
@@ -24,7 +24,7 @@ def _key(site: Application, *scopes: Scope, profile: str | None = None, agent_id
     return site.keys.create(scopes, agent_id=agent_id, label=None, life_s=None, profile=profile).text
 
 
-@rows("profile", SERVED)
+@rows("profile", SYSTEM_PROFILES)
 @rows("mode", ["auto", "legacy"])
 async def test_a_key_with_a_profile_sees_the_tools_of_that_system_and_none_of_dcf(
     site: Application, connect: Connect, profile: SystemProfile, mode: str
@@ -42,7 +42,7 @@ async def test_a_key_with_a_profile_sees_the_tools_of_that_system_and_none_of_dc
         assert uris == {one.uri for one in profile_of(profile).resources}
 
 
-@rows("profile", SERVED)
+@rows("profile", SYSTEM_PROFILES)
 async def test_a_header_asks_for_a_profile_and_without_one_dcf_is_served(
     site: Application, connect: Connect, profile: SystemProfile
 ) -> None:
@@ -57,7 +57,7 @@ async def test_the_profile_of_a_key_counts_more_than_a_header(site: Application,
         assert "start_phase" in {tool.name for tool in (await found.client.list_tools()).tools}
 
 
-@rows("profile", SERVED)
+@rows("profile", SYSTEM_PROFILES)
 async def test_a_server_that_was_started_with_a_profile_serves_it_to_everybody(
     site: Application, profile: SystemProfile
 ) -> None:
@@ -67,7 +67,7 @@ async def test_a_server_that_was_started_with_a_profile_serves_it_to_everybody(
             assert {tool.name for tool in (await client.list_tools()).tools} == set(profile_of(profile).tools)
 
 
-@rows("profile", SERVED)
+@rows("profile", SYSTEM_PROFILES)
 async def test_a_tool_of_dcf_cannot_be_called_on_such_a_connection(
     site: Application, connect: Connect, profile: SystemProfile
 ) -> None:
@@ -81,7 +81,7 @@ async def test_a_tool_of_dcf_cannot_be_called_on_such_a_connection(
             await found.client.get_prompt("plan_workflow")
 
 
-@rows("profile", SERVED)
+@rows("profile", SYSTEM_PROFILES)
 async def test_who_lacks_a_scope_is_refused_before_anything_is_done_and_the_audit_trail_says_so(
     site: Application, connect: Connect, profile: SystemProfile
 ) -> None:

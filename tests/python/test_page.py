@@ -1,4 +1,4 @@
-"""docs/python.md: its programs run, and it names everything there is."""
+"""docs/reference/python.md: its programs run, and it names everything there is, with the pages of methods."""
 
 import ast
 import asyncio
@@ -19,9 +19,11 @@ from tests.python.workflows import EMPTY, FAILING, HELLO
 from tests.support.paths import ROOT
 from tests.support.redis.restricted import RestrictedRedis
 
-PAGE = (ROOT / "docs" / "python.md").read_text("utf-8")
+PAGES = ("python.md", "python-methods.md", "python-other-methods.md")
+PAGE, *_METHODS = ((ROOT / "docs" / "reference" / name).read_text("utf-8") for name in PAGES)
+METHODS = "".join(_METHODS)
 PROGRAMS: list[str] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-ROWS: list[str] = re.findall(r"^\| (`.+?) \|", PAGE, re.MULTILINE)
+ROWS: list[str] = re.findall(r"^\| (`.+?) \|", METHODS, re.MULTILINE)
 LONGEST = 200
 """Lines of one page."""
 
@@ -113,8 +115,12 @@ def test_a_method_gives_a_tool_only_arguments_that_it_takes() -> None:
 
 
 def test_every_name_of_the_package_and_every_record_of_a_method_is_on_the_page() -> None:
-    assert not [name for name in dcf.__all__ if not re.search(rf"\b{name}\b", PAGE.replace("dcf.client", ""))]
-    returned = {found for row in re.findall(r"\| ([^|]+) \|$", PAGE, re.MULTILINE) for found in re.findall(r"\w+", row)}
+    assert not [
+        name for name in dcf.__all__ if not re.search(rf"\b{name}\b", (PAGE + METHODS).replace("dcf.client", ""))
+    ]
+    returned = {
+        found for row in re.findall(r"\| ([^|]+) \|$", METHODS, re.MULTILINE) for found in re.findall(r"\w+", row)
+    }
     modules = (records, outside_records)
     mine = {
         name

@@ -4,6 +4,7 @@ Nothing here runs. Each `assert_type` says what a user's editor says. `test_type
 """
 
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, assert_type
@@ -24,6 +25,7 @@ from dcf.client import (
     Claim,
     ClaimedState,
     Client,
+    ClosedRun,
     CompletedState,
     CompletedStates,
     CorrectedResult,
@@ -167,6 +169,42 @@ def uses_of_people_programs_and_schedules() -> None:
         assert_type(client.operate_schedule("nightly", "trigger").workflow_id, str | None)
         assert_type(client.delete_schedule("nightly"), DeletedSchedule)
         assert_type(client.serve({"Greet": greet}, "greeter", concurrency=4), Serving)
+
+
+@dataclass
+class Order:
+    """An input of a run, and an output."""
+
+    amount: int
+
+
+@dcf.task
+def price(order: Order) -> Order:
+    """Price."""
+    return order
+
+
+@dcf.flow
+def pricing(order: Order) -> Order:
+    """Price an order."""
+    return price(order)
+
+
+def uses_of_flows_and_records() -> None:
+    """Serve a flow, and hand records over; get times."""
+    with dcf.connect() as client, client.serve(pricing, "pricer", concurrency=2, lease_ttl_s=60) as serving:
+        assert_type(serving, Serving)
+        started = client.start(pricing, pricing.input(Order(1)), agents="pricer")
+        assert_type(client.start(pricing, {"order": Order(1)}), StartedRun)
+        assert_type(client.start({"asl": {}}, Order(1)), StartedRun)
+        assert_type(client.close_run("r", output=Order(1), metrics={"n": 1}), ClosedRun)
+        assert_type(client.send_task_success("token", Order(1), usage={"seconds": 1}), EndedTask)
+        assert_type(client.serve({"Greet": greet, "Charge": charge, "Price": price}, "all"), Serving)
+        assert_type(client.get(started.workflow_id).created_at, datetime | None)
+        assert_type(client.get("r").states["Greet"].finished_at, datetime | None)
+        for event in client.events("r"):
+            assert_type(event.at, datetime)
+        assert_type(next(client.list_schedules()).next_at, datetime | None)
 
 
 def uses_of_findings_and_the_catalogue() -> None:

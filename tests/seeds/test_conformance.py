@@ -25,7 +25,7 @@ DOCUMENTS: Final[dict[str, dict[str, dict[str, list[str]]]]] = json.loads(
     Path(__file__).with_name("tools.json").read_text("utf-8")
 )
 PAGES: Final = {
-    "dcf": "seeds/dcf.md",
+    "dcf": "dcf*.md",
     "deepwork": "deepwork.md",
     "openfactory": "openfactory.md",
     "midex": "midex.md",
@@ -58,8 +58,9 @@ def differences(system: str, tool: str) -> Iterator[str]:
 
 
 def explained(system: str) -> set[str]:
-    """Return the names on the page of differences."""
-    page = (ROOT / "docs" / PAGES[system]).read_text("utf-8")
+    """Return the names on the pages of differences."""
+    pages = sorted((ROOT / "docs" / "reference" / "compatibility").glob(PAGES[system]))
+    page = "\n".join(path.read_text("utf-8") for path in pages)
     return set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", page))))
 
 

@@ -120,6 +120,7 @@ def registry(tmp_path: Path, document: Any, environment: dict[str, str] | None =
             {"transport": "streamable_http", "url": "http://stub/m"},
         ),
         ({"transport": "sse", "endpoint": "http://stub/sse"}, {"transport": "sse", "url": "http://stub/sse"}),
+        ({"transport": "ws/sse", "endpoint": "http://stub/sse"}, {"transport": "sse", "url": "http://stub/sse"}),
         ({"transport": "ws", "endpoint": "wss://stub/ws"}, {"transport": "sse", "url": "https://stub/ws"}),
         (
             {"transport": "stdio", "command": "run", "args": ["-x"]},

@@ -20,6 +20,7 @@ from dcf.core.lifecycle.finalization import Finalize
 from dcf.core.lifecycle.retention import KEEP_ALL, RetentionPolicy
 from dcf.core.listing.runs import Facet
 from dcf.errors import DcfError
+from dcf.features import installed, installed_lists, installed_notices, installed_runs  # noqa: F401 - before the first decision
 from dcf.features.children.operations import Children
 from dcf.features.diagnosis.operations import Diagnosis
 from dcf.features.diagnosis.storage import RunSignsReader
@@ -45,6 +46,8 @@ from dcf.features.work.limit_operations import WorkLimiting
 from dcf.features.work.limit_storage import WorkLimits
 from dcf.features.work.operations import WorkFinding
 from dcf.features.work.storage import WorkList
+from dcf.features.work.taker_storage import Takers
+from dcf.features.work.unassigned_operations import UnassignedWork
 from dcf.ports import Deliverer
 from dcf.runs.clock.clock import RunClock
 from dcf.runs.concluding import Outside
@@ -91,8 +94,16 @@ class Relay(Notifications):
     def __init__(self, world: "World", platform: Deliverer, threads: int) -> None:
         together = platform.deliver_all if isinstance(platform, Mailbox | Platforms) else None
         lanes = Lanes(platform.remote_kinds_of, threads) if isinstance(platform, Platforms) else None
-        to_run = world.children.handle
-        super().__init__(world.plane, world.outbox, world.told, platform, together, to_run=to_run, lanes=lanes)
+        super().__init__(
+            world.plane,
+            world.outbox,
+            world.told,
+            platform,
+            together,
+            to_run=world.children.handle,
+            to_anybody=UnassignedWork(world.plane, world.takers, world.mailbox.deliver_all).offer,
+            lanes=lanes,
+        )
         self.deliveries = DeliveryThreads(self.deliver_all, threads, lanes)
         time = ServerTime(world.connections)
         lists = (world.index, world.due, world.outbox)
@@ -170,6 +181,7 @@ class World:
         self.records = AgentRecords(self.connections)
         self.documents = Documents(self.connections)
         self.mailbox = Mailbox(self.inbox, self.records)
+        self.takers = Takers(self.connections)
         self.notifications = self.relay()
         self.retention.before_deletion(self.notifications.take_leave)
 

@@ -1,11 +1,11 @@
-"""docs/telemetry.md names every attribute that spans have, and no other."""
+"""docs/operating/tracing.md names every attribute that spans have, and no other."""
 
 import re
 
 from dcf.telemetry import spans
 from tests.support.paths import ROOT
 
-PAGE = ROOT / "docs/telemetry.md"
+PAGE = ROOT / "docs/operating/tracing.md"
 MADE = {"dcf.run.id", "dcf.workflow.name", "dcf.state", "dcf.wait_ms", "dcf.open", "gen_ai.tool.name"}
 GENAI = {"gen_ai.operation.name", "gen_ai.agent.id"}
 

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -179,9 +180,33 @@ def test_a_name_that_no_task_has_is_told_with_the_nearest_one() -> None:
 def test_a_workflow_may_be_a_document_its_text_or_a_file(tmp_path: Path) -> None:
     (tmp_path / "flow.json").write_text('{"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}')
     assert testing.run(tmp_path / "flow.json", 3, {}).output == 3
+    assert testing.run(str(tmp_path / "flow.json"), 3, {}).output == 3
     assert testing.run((tmp_path / "flow.json").read_text(), 3, {}).output == 3
     with pytest.raises(InvalidDefinition):
         testing.run({"StartAt": "B", "States": {}}, 3, {})
+
+
+@rows(
+    ("name", "text", "reason"),
+    [
+        ("gone.json", None, "There is no file"),
+        ("flow.py", "x = 1", "is a file of Python"),
+        ("flow.json", "{,}", "is not JSON"),
+    ],
+)
+def test_a_path_that_is_no_document_is_refused_with_the_reason(name: str, text: str | None, reason: str) -> None:
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / name
+        if text is not None:
+            path.write_text(text)
+        for workflow in (path, str(path)):
+            with pytest.raises(InvalidArgument, match=reason):
+                testing.run(workflow, 3, {})
+
+
+def test_a_broken_text_is_refused_with_the_reason() -> None:
+    with pytest.raises(InvalidArgument, match="The text is not JSON"):
+        testing.run('{"StartAt": ', 3, {})
 
 
 def test_one_function_can_be_called_with_a_context_of_its_own() -> None:

@@ -1,5 +1,6 @@
 """Every answer says what comes next, and what is almost right is met with what was probably meant."""
 
+import json
 from typing import Any
 
 import pytest
@@ -85,6 +86,50 @@ async def test_an_unknown_state_is_met_with_the_one_that_is_called_almost_so(
     assert answer.hint.startswith("Did you mean 'Each/0/Score'?")
     tool, arguments = next_of(answer)[0]
     assert (await tools.ok(tool, **arguments))["work"]["input"] == 1
+
+
+PRICES: dict[str, Any] = {
+    "asl": {
+        "StartAt": "First",
+        "States": {
+            "First": {"Type": "Task", "Next": "Both"},
+            "Both": {
+                "Type": "Parallel",
+                "Branches": [
+                    {"StartAt": "Price", "States": {"Price": task()}},
+                    {"StartAt": "Ship", "States": {"Ship": task()}},
+                ],
+                "End": True,
+            },
+        },
+    }
+}
+
+
+@rows(
+    ("tool", "arguments"),
+    [
+        ("acquire_state_lease", {"state": "Price", "owner_agent_id": "worker-1"}),
+        ("notify_next_worker_agent", {"source_state": "Price"}),
+        ("notify_if_ready", {"state": "price"}),
+    ],
+)
+async def test_a_state_in_a_branch_is_named_by_its_path_before_the_branch_begins(
+    tools: Tools, run_id: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    await new_run(tools, run_id, PRICES, agents_map_json={"Price": "worker-1"})
+    answer = await tools.refused("unknown_state", tool, workflow_id=run_id, **arguments)
+    assert answer.hint.startswith("Did you mean 'Both/0/Price'?")
+    assert "Both/0/Price" in next_of(answer)[0][1].values()
+
+
+@rows("said", [["First", "Price", "Ship"], '["First", "Price", "Ship"]'])
+async def test_a_list_of_states_is_met_with_their_paths(tools: Tools, run_id: str, said: Any) -> None:
+    await new_run(tools, run_id, PRICES, agents_map_json={"First": "worker-1"})
+    answer = await tools.refused("unknown_state", "read_workflow_control_plane", workflow_id=run_id, states_json=said)
+    tool, arguments = next_of(answer)[0]
+    assert json.loads(arguments["states_json"]) == ["First", "Both/0/Price", "Both/1/Ship"]
+    assert "First" in (await tools.ok(tool, **arguments))["states"]
 
 
 @pytest.mark.parametrize("word", ["complete", "completed", "finished", "sucess"])
@@ -229,7 +274,7 @@ async def test_a_tool_that_there_is_not_is_met_with_the_one_that_was_meant(tools
 async def test_a_refusal_whose_hint_names_no_call_names_the_one_to_repeat(tools: Tools) -> None:
     sent = {"workflow_json": ONE_TASK, "agents_map_json": {"A": None}}
     refused = await tools.refused("invalid_argument", "start_run", **sent)
-    assert refused.hint == "Correct the argument and call start_run again; nothing was changed."
+    assert refused.hint == "Correct the argument and call `start_run` again; nothing was changed."
 
 
 async def test_a_planner_is_led_from_the_document_to_the_end_of_the_run(tools: Tools, run_id: str) -> None:
@@ -303,3 +348,30 @@ async def test_a_partial_write_is_followed_by_the_result_also_where_it_is_repeat
     await tools.ok(UPDATE, **held, new_status="succeeded", output_json=1)
     answer = await tools.ok(UPDATE, **partial, owner_agent_id="worker-1")
     assert (answer["repeated"], next_of(answer)[0][0]) == (True, "await_workflow_event")
+
+
+async def test_the_start_of_a_run_says_how_its_worker_gets_the_task(tools: Tools, run_id: str) -> None:
+    await new_run(tools, run_id, ONE_TASK, agents_map_json={"A": f"agent-{run_id}"})
+    answer = await tools.ok("notify_next_worker_agent", workflow_id=run_id)
+    (wait,) = [arguments for tool, arguments in next_of(answer) if tool == "await_workflow_event"]
+    assert (await tools.ok("await_workflow_event", **wait))["work"]["state"] == "A"
+
+
+async def test_a_notification_after_a_state_that_goes_on_says_why_nobody_gets_one(tools: Tools, run_id: str) -> None:
+    await new_run(tools, run_id, TWO_TASKS)
+    answer = await tools.ok("notify_next_worker_agent", workflow_id=run_id, source_state="A")
+    assert not any(target["sent"] for target in answer["targets"])
+    assert "'A' is pending, and who comes next is notified when it has ended" in answer["status"]
+
+
+async def test_a_notification_before_the_start_is_followed_by_the_start(tools: Tools, run_id: str) -> None:
+    await new_run(tools, run_id, ONE_TASK, agents_map_json={"A": f"agent-{run_id}"})
+    answer = await tools.ok("notify_if_ready", workflow_id=run_id, state="A")
+    assert next_of(answer) == [("notify_next_worker_agent", {"workflow_id": run_id})]
+
+
+async def test_a_run_whose_skills_are_found_nowhere_is_created_with_a_warning(tools: Tools, run_id: str) -> None:
+    machine = {"StartAt": "A", "States": {"A": {**task(), "Skills": ["skill://nowhere@1.0.0"], "End": True}}}
+    created = await tools.ok("create_workflow_control_plane", workflow_json={"asl": machine}, workflow_id=run_id)
+    (warning,) = [one for one in created["warnings"] if "validate_workflow" in one]
+    assert "'skill://nowhere@1.0.0' is in no file of skill_imports" in warning

@@ -16,14 +16,13 @@ from dcf.asl.json_schema import syntax as schema_syntax
 from dcf.asl.syntax import briefs as brief_syntax
 from dcf.asl.syntax import parsing
 from dcf.core.access.model import Scope
-from dcf.core.documents import parents, usage
+from dcf.core.documents import parents, signals, usage
 from dcf.core.leasing import blockers
 from dcf.core.text import tokens as text_tokens
 from dcf.features.agent_context import rules as agent_context
 from dcf.features.artifacts import model as artifacts
 from dcf.features.catalogue import model as catalogue_definitions
 from dcf.features.diagnosis import storage as run_signs
-from dcf.features.external import model as signals
 from dcf.features.findings import model as knowledge
 from dcf.features.gates import model as core_gates
 from dcf.features.gates import syntax as gate_syntax

@@ -19,7 +19,7 @@ PAIRS: Final = (
     *((text, ground) for text in ("ink", "soft", *STATUSES) for ground in GROUNDS),
     *((status, f"{status}-box") for status in STATUSES),
     *((text, f"{status}-box") for text in ("ink", "soft") for status in STATUSES),
-    ("accent", "warn-box"),
+    *(("accent", f"{status}-box") for status in ("good", "bad", "warn")),
     ("bad", "accent-box"),
     ("on-accent", "accent"),
     ("card", "bad"),

@@ -1,4 +1,4 @@
-"""docs/functions.md: what it shows in Python runs, and what it says of the idempotency key is how it is made."""
+"""docs/guides/python-functions.md: its Python runs, and the idempotency key is made as it says."""
 
 import hashlib
 import re
@@ -13,8 +13,9 @@ from dcf.worker import FUNCTIONS
 from dcf.worker.context import idempotency_key_of
 from tests.support.paths import ROOT
 
-PAGE = (ROOT / "docs" / "functions.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "guides" / "python-functions.md").read_text("utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+(TESTS,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/guides/testing.md").read_text("utf-8"), re.DOTALL)
 
 
 @pytest.fixture
@@ -31,8 +32,8 @@ def one(state: str) -> Any:
 
 
 def test_its_functions_work(registered: dict[str, Any]) -> None:
-    for block in BLOCKS[:3]:
-        exec(compile(block, "docs/functions.md", "exec"), {"__name__": "page"})
+    for block in BLOCKS:
+        exec(compile(block, "docs/guides/python-functions.md", "exec"), {"__name__": "page"})
     story = testing.run(one("Charge"), {"total": 5})
     assert story.output["paid"] == 5
     assert story.output["key"].startswith("dcf-")
@@ -45,7 +46,7 @@ def test_its_functions_work(registered: dict[str, Any]) -> None:
 
 def test_its_tests_pass() -> None:
     module: dict[str, Any] = {"__name__": "page"}
-    exec(compile(BLOCKS[3], "docs/functions.md", "exec"), module)
+    exec(compile(TESTS, "docs/guides/testing.md", "exec"), module)
     tests = [found for name, found in module.items() if name.startswith("test_")]
     assert len(tests) == 3
     for each in tests:

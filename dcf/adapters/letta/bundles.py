@@ -7,6 +7,7 @@ nothing. The price: messages of the bundle are not copied, so a worker begins wi
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 
 from dcf.errors import InvalidArgument
 from dcf.ports import AgentWish
@@ -15,21 +16,29 @@ from dcf.values.records import record
 
 _COPIED = (
     "agent_type", "compaction_settings", "context_window_limit", "description", "embedding", "embedding_config",
-    "llm_config", "max_tokens", "message_buffer_autoclear", "metadata", "model", "model_settings",
-    "parallel_tool_calls", "response_format", "secrets", "system", "timezone", "tool_exec_environment_variables",
-    "tool_rules",
+    "llm_config", "max_files_open", "max_tokens", "message_buffer_autoclear", "metadata", "model", "model_settings",
+    "parallel_tool_calls", "per_file_view_window_char_limit", "response_format", "secrets", "system", "timezone",
+    "tool_exec_environment_variables", "tool_rules",
 )  # fmt: skip
 _COPIED_OF_BLOCK = ("label", "value", "description", "read_only", "limit", "metadata")
+_COPIED_OF_SOURCE = (
+    "json_schema", "return_char_limit", "pip_requirements", "npm_requirements", "default_requires_approval",
+    "enable_parallel_execution",
+)  # fmt: skip
+"""What an export says of a Python tool. Its `source_type` is left out: Letta 0.16.8 exports "json" for Python."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class BundledTool:
-    """A tool that a bundle names. `server` is set for a tool of an MCP server, `source` for one in Python."""
+    """A tool that a bundle names. `server` is set for a tool of an MCP server, `source` for one in Python.
+
+    `details` are further arguments of `tools.upsert` for one in Python.
+    """
 
     name: str
     server: str | None = None
     source: str | None = None
-    json_schema: Mapping[str, Json] | None = None
+    details: Mapping[str, Json] = field(default_factory=dict)
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -112,8 +121,8 @@ def _tool(entry: Mapping[str, Json], agent: Mapping[str, Json]) -> BundledTool:
         return BundledTool(name=name, server=_server_of(entry, name))
     source = entry.get("source_code")
     if entry.get("tool_type", "custom") == "custom" and isinstance(source, str):
-        schema = entry.get("json_schema")
-        return BundledTool(name=name, source=source, json_schema=schema if isinstance(schema, dict) else None)
+        details = {key: entry[key] for key in _COPIED_OF_SOURCE if entry.get(key) not in (None, {})}
+        return BundledTool(name=name, source=source, details=details)
     return BundledTool(name=name)
 
 

@@ -67,7 +67,7 @@ class Tools:
         found |= self._by_name(by_name)
         for tool in tools:
             if tool.source is not None:
-                found[tool.name] = self._python(tool.name, tool.source, tool.json_schema)
+                found[tool.name] = self._python(tool.name, tool.source, tool.details)
         whole = {name: one for server in servers for name, one in self._all_of(server).items()}
         return list((whole | {tool.name: found[tool.name] for tool in tools}).values())
 
@@ -94,7 +94,8 @@ class Tools:
             return self._registered(str(wish.definition.get("platformToolId") or ""))
         if kind == "python_source":
             schema = wish.definition.get("json_schema")
-            return self._python(wish.name, str(wish.definition.get("sourceCode") or ""), schema)
+            details = {"json_schema": dict(schema)} if schema else {}
+            return self._python(wish.name, str(wish.definition.get("sourceCode") or ""), details)
         raise ToolUnavailable(f"The tool '{wish.name[:80]}' is of a kind that Letta does not have.")
 
     def _registered(self, tool_id: str) -> str:
@@ -106,12 +107,7 @@ class Tools:
 
     def _known_server(self, name: str) -> Mapping[str, Json]:
         server = self._options.mcp_servers.get(name)
-        if server is None:
-            raise ToolUnavailable(
-                f"The template's MCP server '{name[:80]}' is not configured.",
-                "Name it in the server's settings: a template's own addresses are not used.",
-            )
-        return server
+        return self._options.find_server(name) if server is None else server
 
     def _by_name(self, names: Sequence[str]) -> dict[str, str]:
         found = {tool.name: tool.id for tool in self._named(names) if tool.name}
@@ -126,21 +122,21 @@ class Tools:
         with asking():
             return self._client.read.tools.list(names=list(names), limit=len(names)).items
 
-    def _python(self, name: str, source: str, schema: Mapping[str, Json] | None) -> str:
-        """Create a Python tool, unless it exists with the same source. Never overwrite a tool of other origin."""
+    def _python(self, name: str, source: str, details: Mapping[str, Any]) -> str:
+        """Create a Python tool, unless Letta has it with the same source. Never overwrite a tool of other origin."""
+        known = self._named([name])
+        for tool in known:
+            if tool.source_code == source:
+                return tool.id  # it brings nothing that Letta does not run already
         if not self._options.allow_python_source:
             raise ToolUnavailable(
                 f"The tool '{name[:80]}' brings Python source, which this server does not allow.",
                 "It would run with the Letta server's rights; an operator can allow it.",
             )
-        for known in self._named([name]):
-            if known.source_code == source:
-                return known.id
-            if _TAG not in (known.tags or ()):
-                raise ToolUnavailable(f"In Letta the tool name '{name[:80]}' belongs to something else.")
-        extra: dict[str, Any] = {"json_schema": dict(schema)} if schema else {}
+        if any(_TAG not in (tool.tags or ()) for tool in known):
+            raise ToolUnavailable(f"In Letta the tool name '{name[:80]}' belongs to something else.")
         with asking(refused=lambda: _unusable(name)):
-            made = self._client.write.tools.upsert(source_code=source, tags=[_TAG], **extra)
+            made = self._client.write.tools.upsert(source_code=source, tags=[_TAG], **details)
         if made.name != name:
             raise InvalidArgument(f"The source of '{name[:80]}' defines '{str(made.name)[:80]}' as its last function.")
         return made.id

@@ -158,3 +158,13 @@ def _reference(key: str, value: Json, problems: list[TemplateProblem], trail: tu
     except ValueError as error:
         problems.append(TemplateProblem(trail, "invalid_path", str(error)))
     return Literal(value=None)
+
+
+def written_members(template: Template | None) -> frozenset[str] | None:
+    """Return the names of the members of an object; None where that is no object, or follows from data."""
+    match template:
+        case Literal(value=dict(found)):
+            return frozenset(found)
+        case ObjectTemplate(members=members):
+            return frozenset(dict(members))
+    return None

@@ -17,7 +17,7 @@ from dcf.asl.jsonata.text import called_names, refusals, without_literals
 from dcf.asl.resources import Resource
 from dcf.asl.syntax.failures import ALL
 from dcf.asl.syntax.fields import DefinitionFields, kind
-from dcf.features.gates.syntax import gates_of_task
+from dcf.asl.tasks.extensions import LANGUAGE
 from dcf.values.json_text import Json
 from dcf.values.names import escaped, hidden_in
 from dcf.values.records import replace
@@ -57,7 +57,7 @@ def read_brief(fields: DefinitionFields, served_by: Resource) -> TaskBrief | Non
         schema=_schema(fields),
         errors=errors,
         skills=_names(fields, "Skills"),
-        gates=gates_of_task(fields, served_by),
+        gates=LANGUAGE.gates.of_task(fields, served_by) if "Gates" in fields.document else (),
         areas=_areas(fields),
     )
 

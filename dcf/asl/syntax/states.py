@@ -11,17 +11,17 @@ from dcf.asl.expressions.intrinsic_syntax import Call
 from dcf.asl.expressions.templates import Literal, Template
 from dcf.asl.expressions.timestamps import instant
 from dcf.asl.machine import Choice, Fail, Machine, Pass, State, Succeed, Task, Wait
-from dcf.asl.resources import HUMAN, read_resource
+from dcf.asl.resources import read_resource
 from dcf.asl.states import Branch
 from dcf.asl.syntax.briefs import FIELDS as BRIEF
 from dcf.asl.syntax.briefs import read_brief
 from dcf.asl.syntax.choice import parse_rule
 from dcf.asl.syntax.failures import read_catchers, read_retriers
-from dcf.asl.syntax.fields import MAX_SECONDS, DefinitionFields, token
+from dcf.asl.syntax.fields import MAX_SECONDS, DefinitionFields
 from dcf.asl.syntax.flow import read_assign, read_flow
 from dcf.asl.syntax.scopes import MAP, PARALLEL, WORK, WORK_JSONATA, WORK_JSONPATH, read_map, read_parallel
-from dcf.features.external.syntax import check_outside
-from dcf.features.people.description import flaws_of
+from dcf.asl.syntax.signals import check_signal
+from dcf.asl.tasks.extensions import LANGUAGE
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.text_pieces import clip
@@ -117,8 +117,9 @@ def _task(fields: DefinitionFields, _: Nest) -> Task:
         fields.note("HeartbeatSeconds", "invalid_value", message, "Make it smaller.")
     flow = read_flow(fields, works=True)
     resource = fields.document.get("Resource")
-    if resource == HUMAN:
-        _check_human(fields, flow.parameters)
+    served_by = read_resource(resource if isinstance(resource, str) else None)
+    if served_by.kind in LANGUAGE.resources:
+        LANGUAGE.resources[served_by.kind].check(fields, flow.parameters)
     task = Task(
         flow=flow,
         next=_transition(fields),
@@ -129,21 +130,11 @@ def _task(fields: DefinitionFields, _: Nest) -> Task:
         credentials=_credentials(fields),
         timeout=timeout,
         heartbeat=heartbeat,
-        brief=read_brief(fields, read_resource(resource if isinstance(resource, str) else None)),
+        brief=read_brief(fields, served_by),
     )
-    check_outside(fields, task)
+    if served_by.kind == "signal":
+        check_signal(fields, flow.parameters)
     return task
-
-
-def _check_human(fields: DefinitionFields, description: Template | None) -> None:
-    """Report what is wrong with a human task, as far as its description is written out."""
-    field = "Arguments" if fields.jsonata else "Parameters"
-    for part, message in flaws_of(description):
-        given = fields.document[field]
-        written = next((name for name in (part, f"{part}.$") if isinstance(given, dict) and name in given), None)
-        place = f"/{field}" if written is None else f"/{field}/{token(written)}"
-        told = f"{fields.owner}: {field}: {message}."
-        fields.report(place, "invalid_human_task", told, "The page on people (docs/people.md) has the fields.")
 
 
 def _credentials(fields: DefinitionFields) -> Template | None:

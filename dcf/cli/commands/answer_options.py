@@ -10,8 +10,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from dcf.cli.command_table import ListedCommand
-from dcf.cli.commands.declaring import declared
+from dcf.cli.command_table import ListedCommand, declared
 from dcf.cli.commands.formats import Chosen, Format, choose, is_for_programs
 
 _FORMAT: Final = "-o"

@@ -30,11 +30,6 @@ _STDOUT: Final = Path("-")
 _KEY_ID: Final = re.compile(r"[0-9a-f]{12}", re.ASCII)
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("store audit")(audit)
-
-
 def audit(
     limit: Annotated[int, typer.Option(help="How many, newest first.", min=1, max=_MOST)] = 50,
     as_json: JsonFlag = False,
@@ -70,11 +65,11 @@ def audit(
     )
     if after is not None and (export is None or not CURSOR.fullmatch(after)):
         raise InvalidArgument("--after is the id of an entry, and goes with --export.", "Pass the id printed before.")
-    with opening.application() as found:
+    with opening.application() as application:
         if export is not None:
-            _export(found.audit, export, after, wanted)
+            _export(application.audit, export, after, wanted)
             return
-        entries = found.audit.newest(limit, wanted)
+        entries = application.audit.newest(limit, wanted)
     if as_json:
         print_json([entry.as_json() for entry in entries])
         return

@@ -1,15 +1,16 @@
 """The command `dcf compile`: prints the state machine that a flow becomes."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import typer
 
 from dcf.cli.commands.formats import print_json
+from dcf.cli.text import clean
+from dcf.errors import InvalidArgument
 
-
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("compile")(compile_file)
+_DOCUMENT: Final = (
+    "A document of Step Functions goes back as it is: AWS takes it once each Task has its Resource again."
+)
 
 
 def compile_file(
@@ -35,10 +36,12 @@ def compile_file(
 
     --json prints {document, places}; places are FILE:LINE:COLUMN by state.
     """
-    from dcf.cli.flow_files import read_flow
+    from dcf.cli.flow_files import is_flow, read_flow
     from dcf.core.definitions.sources import SOURCE
     from dcf.workflows.step_functions import for_step_functions
 
+    if flow.endswith(".json") and not is_flow(flow):
+        raise InvalidArgument(f"{clean(flow)} is a document, and dcf compile takes a flow in Python.", _DOCUMENT)
     compiled = read_flow(flow)
     own = {name: value for name, value in compiled.document.items() if name != SOURCE}
     document = for_step_functions(compiled.document) if to == "aws" else own

@@ -32,15 +32,6 @@ _MOST_CHARACTERS: Final = 4096
 Name = Annotated[str, typer.Argument(help="Name of the context.", autocompletion=complete_context)]
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the commands to an application."""
-    app.command("context show")(show)
-    app.command("context add")(add)
-    app.command("context use")(use)
-    app.command("context ls")(list_contexts)
-    app.command("context rm")(remove)
-
-
 def show(as_json: JsonFlag = False) -> None:
     """Say which place commands work on, and why: this machine, or a server by URL and key.
 
@@ -141,9 +132,7 @@ def list_contexts(as_json: JsonFlag = False) -> None:
 
 
 def remove(
-    name: Name,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    as_json: JsonFlag = False,
+    name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False, as_json: JsonFlag = False
 ) -> None:
     """Remove a context, and its key where `dcf context add` kept that; a file that --key-file named stays.
 

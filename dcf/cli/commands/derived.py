@@ -17,7 +17,7 @@ from typer.core import TyperCommand
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.asking import ask
 from dcf.cli.authorship import refused
-from dcf.cli.commands.declaring import declared, named
+from dcf.cli.command_table import declared, named
 from dcf.cli.commands.formats import print_json
 from dcf.cli.commands.forms import FORMS
 from dcf.cli.patience import patience
@@ -30,7 +30,8 @@ from dcf.cli.wording import as_command, in_commands
 from dcf.errors import ToolCallFailed
 from dcf.values.json_text import Json
 from dcf.verbs.description.table import TABLE
-from dcf.verbs.description.verb import VERBS, Command, Parameter, Verb, paged, worded
+from dcf.verbs.description.verb import VERBS, Command, Parameter, Verb, paged
+from dcf.verbs.wording.named import renamed
 
 ON_PAGES: Final = "--cursor goes on after a page."
 _SAYING_WHICH: Final = ("workflow_id", "parent_run", "session", "scope")
@@ -61,7 +62,7 @@ def function_of(command: Command) -> Callable[..., Any] | None:
 
 
 def call_verb(name: str, /, **arguments: Json) -> Mapping[str, Json]:
-    """Return the answer of a verb's tool, for a command with arguments of its own; raise for a refusal."""
+    """Return the answer of a verb's tool to the arguments that are not None; raise for a refusal."""
     with verb_calls(name) as call:
         return call(**arguments)
 
@@ -71,7 +72,9 @@ def verb_calls(name: str) -> Iterator[Callable[..., Mapping[str, Json]]]:
     """Open the place in use for several calls of one verb; each returns an answer or raises as `call_verb` does."""
     verb = _verb(name)
     with place() as used, patience("carrying it out"):
-        yield lambda **arguments: _answer(used, verb, arguments)
+        yield lambda **arguments: _answer(
+            used, verb, {name: value for name, value in arguments.items() if value is not None}
+        )
 
 
 def _verb(name: str) -> Verb:
@@ -89,7 +92,7 @@ def _documentation(verb: Verb, command: Command) -> str:
     """Return what help says of the command, with verbs as commands and arguments as options."""
     options = {item.name: item.option if item.is_option else item.name for item in verb.parameters}
     text = inspect.cleandoc(command.summary or paged(verb.documentation, ON_PAGES))
-    return worded(text, lambda word: options.get(word) or in_commands(f"`{word}`"))
+    return renamed(text, lambda name: options.get(name) or in_commands(f"`{name}`"))
 
 
 def _function(verb: Verb, command: Command) -> Any:
@@ -103,8 +106,7 @@ def _function(verb: Verb, command: Command) -> Any:
         question = command.question and command.question(call)
         if question:
             ask(clean(question), yes=yes)
-        sent = {item.tool_name: _sent(item, call[item.name]) for item in verb.parameters}
-        answer = call_verb(verb.name, **{name: value for name, value in sent.items() if value is not None})
+        answer = call_verb(verb.name, **{item.tool_name: _sent(item, call[item.name]) for item in verb.parameters})
         if as_json:
             print_record(verb.name, answer)
         elif command.show:
@@ -200,7 +202,7 @@ def _in_project(verb: Verb, arguments: Mapping[str, Json], context: Context) -> 
 
 def _print(answer: Mapping[str, Json], verb: str, call: Mapping[str, Json]) -> None:
     again = " An earlier command with this --request-id did it." if answer.get("repeated") else ""
-    told = " ".join(filter(None, (clean(answer["status"]) + again, clean(answer.get("hint") or ""))))
-    typer.echo(in_commands(told, verb, call))
+    sentence = " ".join(filter(None, (clean(answer["status"]) + again, clean(answer.get("hint") or ""))))
+    typer.echo(in_commands(sentence, verb, call))
     for step in answer.get("next") or ():
         typer.echo(f"  → {clean(as_command(step))}   {in_commands(clean(step['why']), verb, call)}")

@@ -49,19 +49,11 @@ def _read_rows(value: str | None, option: str) -> tuple[Mapping[str, Json], ...]
     return tuple(rows)
 
 
-def _read_value(value: str, _: str) -> Json:
-    return read_text_or_json(Path(value))
-
-
 def _read_array(value: str | None, option: str) -> list[Json] | None:
     values = None if value is None else read_given(value, option)
     if values is not None and not isinstance(values, list):
         raise InvalidArgument(f"{option} is no JSON array.", f'Write {option} \'["A", "B"]\'.')
     return values
-
-
-def _read_places(value: Sequence[str] | None, _: str) -> tuple[Json, ...] | None:
-    return tuple(map(read_place, value)) if value else None
 
 
 def read_place(text: str) -> Json:
@@ -98,16 +90,8 @@ def _read_list(value: Sequence[str] | None, _: str) -> tuple[str, ...] | None:
     return tuple(value) if value else None
 
 
-def _send_list(value: Sequence[Any]) -> Json:
-    return list(value)
-
-
-def _as_it_is(value: Any, _: str = "") -> Any:
+def _as_it_is(value: Any) -> Any:
     return value
-
-
-def _read_words(value: Sequence[str] | None, _: str) -> str | None:
-    return " ".join(value or ()) or None
 
 
 def _read_askees(value: Sequence[str] | None, _: str) -> list[Json] | None:
@@ -115,25 +99,23 @@ def _read_askees(value: Sequence[str] | None, _: str) -> list[Json] | None:
     return [{"group": groups[text]} if text in groups else text for text in value or ()] or None
 
 
-def _read_person(value: str | None, option: str) -> str:
-    return user_name(option) if value is None else value
-
-
 FORMS: Final[Mapping[Form, CommandForm]] = {
     "json": CommandForm(str | None, _read_json, _send_json),
-    "value": CommandForm(str, _read_value, _as_it_is, "FILE"),
+    "value": CommandForm(str, lambda value, _: read_text_or_json(Path(value)), _as_it_is, "FILE"),
     "object": CommandForm(str | None, read_object, _as_it_is),
     "array": CommandForm(str | None, _read_array, _as_it_is),
-    "names": CommandForm(list[str] | None, _read_list, _send_list),
-    "texts": CommandForm(list[str] | None, _read_list, _send_list),
-    "several": CommandForm(list[str] | None, _read_list, _send_list),
-    "places": CommandForm(list[str] | None, _read_places, _send_list),
-    "words": CommandForm(list[str] | None, _read_words, _as_it_is),
-    "rows": CommandForm(str | None, _read_rows, _send_list),
-    "records": CommandForm(str | None, _read_rows, _send_list),
+    "names": CommandForm(list[str] | None, _read_list, list),
+    "texts": CommandForm(list[str] | None, _read_list, list),
+    "several": CommandForm(list[str] | None, _read_list, list),
+    "places": CommandForm(list[str] | None, lambda value, _: tuple(map(read_place, value or ())) or None, list),
+    "words": CommandForm(list[str] | None, lambda value, _: " ".join(value or ()) or None, _as_it_is),
+    "rows": CommandForm(str | None, _read_rows, list),
+    "records": CommandForm(str | None, _read_rows, list),
     "askees": CommandForm(list[str] | None, _read_askees, _as_it_is),
     "span": CommandForm(str | None, _read_span, _as_it_is),
-    "person": CommandForm(str | None, _read_person, _as_it_is, has_value=True),
+    "person": CommandForm(
+        str | None, lambda value, option: user_name(option) if value is None else value, _as_it_is, has_value=True
+    ),
     "assignment": CommandForm(list[str] | None, read_assignment, _as_it_is),
 }
 """The forms that the command line does not write as their types say."""

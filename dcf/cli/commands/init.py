@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from string import Template
 from typing import Annotated, Final
 
 import typer
@@ -15,11 +14,9 @@ import typer
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.commands.formats import print_json
 from dcf.cli.text import clean
-from dcf.data import PACKAGE
 from dcf.errors import InvalidArgument
 from dcf.values.identifiers import check_id
 
-_SCAFFOLD: Final = PACKAGE / "cli" / "scaffold"
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}", re.ASCII)
 _TAKEN: Final = frozenset({"dcf", "pytest", "test"})
 _FLOW: Final = (
@@ -37,11 +34,6 @@ _ASL: Final = (
     ("README.md", "asl_readme.md.txt", "how to run, test and change it"),
 )
 """The files of a project: name, template, purpose."""
-
-
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command()(init)
 
 
 def init(
@@ -132,13 +124,11 @@ def _module_of(name: str) -> str:
 
 def _texts(files: Iterable[tuple[str, str, str]], name: str, module: str) -> dict[str, tuple[str, str]]:
     """Return the text and the purpose of each file, by its name."""
+    from dcf.cli.commands.mission_files import filled
     from dcf.workflows.language import describe_flows
 
     words = {"name": name, "module": module, "page": describe_flows()}
-    return {
-        file.format(module=module): (Template((_SCAFFOLD / source).read_text("utf-8")).substitute(words), purpose)
-        for file, source, purpose in files
-    }
+    return {file.format(module=module): (filled(template, words), purpose) for file, template, purpose in files}
 
 
 def _write(directory: Path, texts: Mapping[str, str]) -> None:

@@ -17,7 +17,7 @@ from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.authorship import recorded
 from dcf.cli.commands.formats import print_json
-from dcf.cli.reading.views import console, say
+from dcf.cli.reading.views import console, say, table
 from dcf.cli.text import clean
 from dcf.core.access.model import MEANINGS, ApiKey, Scope
 from dcf.core.access.quotas import BOUNDS, Amount, read_quota, with_own
@@ -31,15 +31,6 @@ from dcf.values.spans import read_span
 _LONGEST_LABEL: Final = 100
 _LIFE: Final = "90d"
 _NEVER: Final = "never"
-
-
-def mount(app: typer.Typer) -> None:
-    """Add the commands to an application."""
-    meanings = "\n\n".join(f"{scope.value}: {meaning}" for scope, meaning in MEANINGS.items())
-    app.command("keys add", help=f"{inspect.getdoc(add)}\n\n{meanings}")(add)
-    app.command("keys show")(show)
-    app.command("keys ls")(list_keys)
-    app.command("keys revoke")(revoke)
 
 
 def add(
@@ -67,7 +58,8 @@ def add(
     """Make a key and print it, this once: only its digest is stored.
 
     It acts as one agent, --agent-id, unless --any-agent is given. A worker needs read and work, a planner read, work
-    and plan, a person who approves read and answer; without --scope a key may only read.
+    and plan, a person who approves read and answer; without --scope a key may only read. Scopes of OpenFactory:
+    mcp:read is read, mcp:write is work.
 
     Examples:  dcf keys add --scope work --agent-id pricing-1 --expires 90d
     dcf keys add --scope answer --agent-id alice --group finance
@@ -79,11 +71,11 @@ def add(
     quotas = dict(map(read_quota, quota or ()))
     life_s = None if expires == _NEVER else _seconds(expires)
     about = {"scopes": ",".join(scopes), **_bound(agent_id=agent_id, project=project)}
-    with opening.application() as found, recorded(found, "keys add", about) as recording:
-        made = found.keys.create(
+    with opening.application() as application, recorded(application, "keys add", about) as recording:
+        made = application.keys.create(
             scopes,
             agent_id=agent_id,
-            label=_label(label),
+            label=None if label is None else check_name(label, "--label", _LONGEST_LABEL),
             life_s=life_s,
             quotas=quotas,
             groups=groups,
@@ -103,18 +95,24 @@ def add(
     say("callers set DCF_API_KEY to it")
 
 
+add.__doc__ = "\n\n".join(
+    (inspect.getdoc(add) or "", *(f"{scope.value}: {meaning}" for scope, meaning in MEANINGS.items()))
+)
+
+
 def show(
     key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id (see `dcf keys ls`).")],
     as_json: JsonFlag = False,
 ) -> None:
     """Show one key: what it may do, its quotas, and how much of them is used."""
     _check_key_id(key_id)
-    with opening.application() as found:
-        records, now = found.keys.all()
-        record = next((one for one in records if one.key_id == key_id), None)
+    with opening.application() as application:
+        records, now = application.keys.all()
+        record = next((key for key in records if key.key_id == key_id), None)
         if record is None:
             raise UnknownKey(key_id)
-        used, quotas = asdict(found.usage.of(key_id)), asdict(with_own(found.settings.quotas, record.quotas))
+        used = asdict(application.usage.of(key_id))
+        quotas = asdict(with_own(application.settings.quotas, record.quotas))
     row = _row(record, now) | {"quotas": {name: {"limit": quotas[name], "used": used.get(name)} for name in quotas}}
     if as_json:
         print_json(row)
@@ -125,8 +123,8 @@ def show(
 
 def list_keys(as_json: JsonFlag = False) -> None:
     """List the keys, oldest first, without the keys themselves."""
-    with opening.application() as found:
-        records, now = found.keys.all()
+    with opening.application() as application:
+        records, now = application.keys.all()
     rows = [_row(record, now) for record in records]
     if as_json:
         print_json(rows)
@@ -144,10 +142,10 @@ def revoke(
 ) -> None:
     """End a key for good, at every server at once."""
     _check_key_id(key_id)
-    with opening.application() as found:
-        record = found.keys.revoke(key_id)
+    with opening.application() as application:
+        record = application.keys.revoke(key_id)
         try:
-            with recorded(found, "keys revoke", {"key_id": key_id}):
+            with recorded(application, "keys revoke", {"key_id": key_id}):
                 pass
         except StoreUnavailable as error:  # a key can be revoked even when Redis is full
             say(f"the audit trail does not tell of it: {error.message}")
@@ -183,7 +181,7 @@ def _groups(named: list[str], agent_id: str | None) -> tuple[str, ...]:
             "A group goes with --agent-id: a key that acts as any agent names the group with each answer.",
             "Leave --group out, or bind the key to a person.",
         )
-    return tuple(dict.fromkeys(check_id(one, "--group") for one in named))
+    return tuple(dict.fromkeys(check_id(name, "--group") for name in named))
 
 
 def _profile(name: str | None) -> str | None:
@@ -199,10 +197,6 @@ def _seconds(span: str) -> int:
             "--expires is no length of time.", "Write it as 90d, 12h, 30m or 45s, at most ten years, or never."
         )
     return life
-
-
-def _label(text: str | None) -> str | None:
-    return None if text is None else check_name(text, "--label", _LONGEST_LABEL)
 
 
 def _row(record: ApiKey, now: int) -> dict[str, Json]:
@@ -223,12 +217,11 @@ def _row(record: ApiKey, now: int) -> dict[str, Json]:
 
 
 def _table(rows: list[dict[str, Json]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("key", "standing", "scopes", "agent", "expires", "own quotas", "label"):
-        table.add_column(name, no_wrap=name in {"key", "standing"}, overflow="fold")
+    columns = ("key", "standing", "scopes", "agent", "expires", "own quotas", "label")
+    shown = table(*columns, whole=("key", "standing"))
     for row in rows:
-        table.add_row(*map(Text, _cells(row)))
-    return table
+        shown.add_row(*map(Text, _cells(row)))
+    return shown
 
 
 def _cells(row: Mapping[str, Json]) -> tuple[str, ...]:
@@ -244,11 +237,9 @@ def _own(quotas: Mapping[str, Amount]) -> str:
 
 
 def _quota_table(quotas: Mapping[str, Mapping[str, Json]], own: Mapping[str, Amount]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("quota", "limit", "used", "set by", "meaning"):
-        table.add_column(name, no_wrap=name != "meaning", overflow="fold")
+    shown = table("quota", "limit", "used", "set by", "meaning", whole=("quota", "limit", "used", "set by"))
     for name, row in quotas.items():
         used = "" if row["used"] is None else str(row["used"])
         by = "the key" if name in own else "the server's settings"
-        table.add_row(*map(Text, (name, str(row["limit"]), used, by, BOUNDS[name].meaning)))
-    return table
+        shown.add_row(*map(Text, (name, str(row["limit"]), used, by, BOUNDS[name].meaning)))
+    return shown

@@ -5,6 +5,7 @@ workflow: the section of CLAUDE.md, and nothing else in that file, is always wri
 """
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 from typing import Final
@@ -26,24 +27,25 @@ def write_mission(project: Path, name: str, workflow_id: str | None) -> dict[str
     words = {"name": name, "workflow_id": workflow_id or UNKNOWN_ID}
     folder = f".claude/workflows/{name}"
     texts = {
-        f"{folder}/definition.md": _text("mission_definition.md.txt", words),
-        f"{folder}/workflow.md": _text("mission_workflow.md.txt", words),
-        f"{folder}/start.md": _text("mission_start.md.txt", words),
-        ".claude/agents/workflow-architect.md": _text("mission_architect.md.txt", words),
-        **{f".claude/agents/{one}.md": _text("mission_agent.md.txt", {"agent": one}) for one in _AGENTS},
+        f"{folder}/definition.md": filled("mission_definition.md.txt", words),
+        f"{folder}/workflow.md": filled("mission_workflow.md.txt", words),
+        f"{folder}/start.md": filled("mission_start.md.txt", words),
+        ".claude/agents/workflow-architect.md": filled("mission_architect.md.txt", words),
+        **{f".claude/agents/{agent}.md": filled("mission_agent.md.txt", {"agent": agent}) for agent in _AGENTS},
     }
     try:
         done = {path: _written(project / path, text) for path, text in texts.items()}
         if workflow_id is not None and done[f"{folder}/definition.md"] == "left":
             done[f"{folder}/definition.md"] = _identified(project / folder / "definition.md", workflow_id)
-        done[".claude/CLAUDE.md"] = _added(project / ".claude/CLAUDE.md", _text("mission_claude.md.txt", words))
+        done[".claude/CLAUDE.md"] = _added(project / ".claude/CLAUDE.md", filled("mission_claude.md.txt", words))
     except OSError as error:
         where = clean(str(error.filename or project))
         raise InvalidArgument(f"{where} cannot be written: {error.strerror}.", "Check the directory.") from None
     return done
 
 
-def _text(template: str, words: dict[str, str]) -> str:
+def filled(template: str, words: Mapping[str, str]) -> str:
+    """Return the text of a file of the scaffold, with words in it."""
     return Template((_SCAFFOLD / template).read_text("utf-8")).substitute(words)
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import typer
 
 from dcf.cli import exit_codes
-from dcf.cli.text import clean, json_text
+from dcf.cli.commands.formats import print_json
+from dcf.cli.text import clean
 from dcf.errors import InvalidArgument
 
 _WORKFLOW = "workflow.md"
@@ -32,12 +33,12 @@ def judge_plan(folder: Path, *, as_json: bool) -> int:
     texts = read_texts(folder.parents[2], folder.name, Path.home(), report)
     plan = None if texts is None else read_plan(texts, report)
     if as_json:
-        problems = [one.as_json() for one in report.problems]
-        phases = [] if plan is None else [one.as_json() for one in plan.phases]
-        typer.echo(json_text({"ok": plan is not None, "problems": problems, "phases": phases}, indent=2))
+        problems = [problem.as_json() for problem in report.problems]
+        phases = [] if plan is None else [phase.as_json() for phase in plan.phases]
+        print_json({"ok": plan is not None, "problems": problems, "phases": phases})
     else:
-        for one in report.problems:
-            typer.echo(clean(f"{FOLDER}/{folder.name}/{one}", _LONGEST))
+        for problem in report.problems:
+            typer.echo(clean(f"{FOLDER}/{folder.name}/{problem}", _LONGEST))
         count = f"{len(report.problems)} problems" if len(report.problems) != 1 else "1 problem"
         typer.echo(f"✔ {clean(folder.name)} is valid" if plan is not None else f"✘ {count}")
     return exit_codes.OK if plan is not None else exit_codes.NO

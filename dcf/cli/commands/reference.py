@@ -11,11 +11,6 @@ from dcf.cli.reading.views import console, print_wrapped
 _COLUMN: Final = 40
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("agents tools")(tools)
-
-
 def tools(
     profile: Annotated[
         str, typer.Option(help="The tools of a worker, planner, assistant, member, operator, person, or all.")

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from dcf.cli import exit_codes, opening
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.commands.formats import print_json
 from dcf.cli.places.choice import elsewhere
-from dcf.cli.reading.views import console, print_wrapped
+from dcf.cli.reading.views import console, print_wrapped, table
 from dcf.cli.text import clean
 from dcf.data import find_directory
 from dcf.errors import InvalidArgument
@@ -31,13 +30,6 @@ _LONGEST: Final = 1000
 _Source = Annotated[
     Path | None, typer.Argument(metavar="[SOURCE]", help="Directory of sources; default DCF_SKILLS_SRC_DIR.")
 ]
-
-
-def mount(app: typer.Typer) -> None:
-    """Add the commands to an application."""
-    app.command("skills generate")(generate)
-    app.command("skills validate")(validate)
-    app.command("skills ls")(list_skills)
 
 
 def generate(
@@ -63,20 +55,23 @@ def generate(
     from dcf.authoring.output import write_all
 
     settings = _places(opening.settings(), out)
-    found = _generation(source or settings.skills_src_dir)
-    outputs = _outputs(found, settings) if found.ok else []
-    stale = stale_manifests(outputs, settings.manifests_dir, settings.skills_catalog) if found.ok else []
-    changed = [*(str(one.path) for one in outputs if not one.is_current), *map(str, stale)]
-    if found.ok and not check:
+    generation = _generation(source or settings.skills_src_dir)
+    outputs = _outputs(generation, settings) if generation.ok else []
+    stale = stale_manifests(outputs, settings.manifests_dir, settings.skills_catalog) if generation.ok else []
+    changed = [*(str(output.path) for output in outputs if not output.is_current), *map(str, stale)]
+    if generation.ok and not check:
         write_all(outputs, stale)
-    written = [str(one.path) for one in outputs] if not check else []
-    files: dict[str, Json] = {"written_files": written, "removed_files": [] if check else [str(one) for one in stale]}
-    good = found.ok and not (check and changed)
+    written = [str(output.path) for output in outputs] if not check else []
+    files: dict[str, Json] = {
+        "written_files": written,
+        "removed_files": [] if check else [str(output) for output in stale],
+    }
+    good = generation.ok and not (check and changed)
     if as_json:
-        print_json(_summary(found) | files | {"ok": good, "changed_files": changed})
+        print_json(_summary(generation) | files | {"ok": good, "changed_files": changed})
     else:
         _print_generation(
-            found, f"{len(written)} files written" if not check else "nothing written", changed if check else []
+            generation, f"{len(written)} files written" if not check else "nothing written", changed if check else []
         )
     raise typer.Exit(0 if good else exit_codes.NO)
 
@@ -99,12 +94,12 @@ def validate(
         else:
             _print_judgement(chosen, summary)
         raise typer.Exit(0 if summary["ok"] else exit_codes.NO)
-    found = _generation(chosen)
+    generation = _generation(chosen)
     if as_json:
-        print_json(_summary(found))
+        print_json(_summary(generation))
     else:
-        _print_generation(found, "valid", [])
-    raise typer.Exit(0 if found.ok else exit_codes.NO)
+        _print_generation(generation, "valid", [])
+    raise typer.Exit(0 if generation.ok else exit_codes.NO)
 
 
 def list_skills(as_json: JsonFlag = False) -> None:
@@ -113,9 +108,8 @@ def list_skills(as_json: JsonFlag = False) -> None:
     if as_json:
         print_json(items)
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("skill", "description", "tools", "problems"):
-        table.add_column(name, overflow="ellipsis", no_wrap=name != "description")
+    whole = ("skill", "tools", "problems")
+    shown = table("skill", "description", "tools", "problems", whole=whole, overflow="ellipsis")
     for item in items:
         cells = (
             item["manifestId"] or item["path"],
@@ -123,8 +117,8 @@ def list_skills(as_json: JsonFlag = False) -> None:
             ", ".join(str(one) for one in item["toolNames"]),
             "; ".join(item["errors"]),
         )
-        table.add_row(*(Text(clean(cell)) for cell in cells))
-    console().print(table)
+        shown.add_row(*(Text(clean(cell)) for cell in cells))
+    console().print(shown)
 
 
 def _listed_here() -> list[dict[str, Json]]:
@@ -136,16 +130,10 @@ def _listed_here() -> list[dict[str, Json]]:
 
 def _listed_there() -> Iterator[dict[str, Json]]:
     from dcf.cli.places.place import place
-    from dcf.cli.reading.answers import ask
+    from dcf.cli.reading.answers import pages
 
-    cursor = None
     with place() as used:
-        while True:
-            page = ask(used, "get_skillset", include_previews=False, cursor=cursor)
-            yield from page["available_skills"]
-            cursor = page["next_cursor"]
-            if cursor is None:
-                return
+        yield from pages(used, "get_skillset", "available_skills", include_previews=False)
 
 
 def _places(settings: "Settings", out: Path | None) -> "Settings":
@@ -167,22 +155,22 @@ def _generation(source: Path) -> "Generation":
     return generate_from(source)
 
 
-def _outputs(found: "Generation", settings: "Settings") -> "list[Output]":
+def _outputs(generation: "Generation", settings: "Settings") -> "list[Output]":
     from dcf.authoring.generation import manifest_outputs, stub_output
 
-    outputs = manifest_outputs(found, settings.manifests_dir, settings.skills_catalog)
-    return [*outputs, stub_output(found, settings.stub_config)]
+    outputs = manifest_outputs(generation, settings.manifests_dir, settings.skills_catalog)
+    return [*outputs, stub_output(generation, settings.stub_config)]
 
 
-def _summary(found: "Generation") -> dict[str, Json]:
-    tools = list(found.config.tools)
+def _summary(generation: "Generation") -> dict[str, Json]:
+    tools = list(generation.config.tools)
     return {
-        "ok": found.ok,
-        "problems": [one.as_json() for one in found.problems],
-        "warnings": list(found.warnings),
-        "manifests": [one.record.manifest_id for one in found.manifests],
+        "ok": generation.ok,
+        "problems": [item.as_json() for item in generation.problems],
+        "warnings": list(generation.warnings),
+        "manifests": [item.record.manifest_id for item in generation.manifests],
         "tool_count": len(tools),
-        "case_count": sum(len(one.cases) for one in tools),
+        "case_count": sum(len(item.cases) for item in tools),
     }
 
 
@@ -195,15 +183,15 @@ def _judged(path: Path) -> dict[str, Json]:
     except (OSError, UnicodeDecodeError):
         raise InvalidArgument(f"{path} cannot be read as UTF-8 text.", "Check the file.") from None
     judgement = judge(text)
-    problems = [one.as_json() for one in judgement.problems]
+    problems = [problem.as_json() for problem in judgement.problems]
     return {"ok": judgement.ok, "problems": problems, "warnings": list(judgement.warnings)}
 
 
 def _print_judgement(path: Path, summary: dict[str, Json]) -> None:
     out = console()
-    for one in summary["problems"]:
-        told = f"{path}: {one['path'] or '/'}: {one['code']}: {one['message']} {one['hint']}"
-        print_wrapped(out, Text(clean(told, _LONGEST)), indent=4)
+    for problem in summary["problems"]:
+        sentence = f"{path}: {problem['path'] or '/'}: {problem['code']}: {problem['message']} {problem['hint']}"
+        print_wrapped(out, Text(clean(sentence, _LONGEST)), indent=4)
     _print_warnings(summary["warnings"])
     good = summary["ok"]
     words = "is valid" if good else "is not valid"
@@ -212,20 +200,20 @@ def _print_judgement(path: Path, summary: dict[str, Json]) -> None:
     )
 
 
-def _print_generation(found: "Generation", done: str, changed: list[str]) -> None:
+def _print_generation(generation: "Generation", done: str, changed: list[str]) -> None:
     out = console()
-    for one in found.problems:
-        print_wrapped(out, Text(clean(one, _LONGEST)), indent=4)
-    _print_warnings(found.warnings)
-    if not found.ok:
-        count = "1 problem" if len(found.problems) == 1 else f"{len(found.problems)} problems"
+    for item in generation.problems:
+        print_wrapped(out, Text(clean(item, _LONGEST)), indent=4)
+    _print_warnings(generation.warnings)
+    if not generation.ok:
+        count = "1 problem" if len(generation.problems) == 1 else f"{len(generation.problems)} problems"
         out.print(Text(f"✘ {count}; nothing was written", style="red"))
         return
     for name in changed:
         print_wrapped(out, Text(f"would change: {clean(name, _LONGEST)}"), indent=4)
-    tools = list(found.config.tools)
-    cases = sum(len(one.cases) for one in tools)
-    counts = f"{len(found.manifests)} skills, {len(tools)} tools, {cases} cases"
+    tools = list(generation.config.tools)
+    cases = sum(len(item.cases) for item in tools)
+    counts = f"{len(generation.manifests)} skills, {len(tools)} tools, {cases} cases"
     good = not changed
     out.print(Text(f"{'✔' if good else '✘'} {counts}; {done}", style="green" if good else "red"))
 

@@ -143,6 +143,7 @@ def _agents(workflow: str, document: "Definition | None", assign: "Sequence[str]
 def document_of(workflow: str) -> "Definition | None":
     """Return the definition in a file; None if the argument names a kept one."""
     from dcf.core.definitions.model import read_given as read_workflow_given
+    from dcf.features import installed_language  # noqa: F401 - a workflow is read
 
     file = Path(workflow)
     if _SHA256.match(workflow) or (find_file(file) is None and not _FILE.search(workflow) and workflow != "-"):

@@ -13,11 +13,6 @@ from dcf.cli.places.choice import stay_here
 from dcf.cli.reading.views import say
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("store move")(move)
-
-
 def move(
     to: Annotated[
         Literal["json", "text"],

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.authorship import accepted
 from dcf.cli.commands.derived import verb_calls
 from dcf.cli.commands.formats import print_json
-from dcf.cli.reading.views import console
+from dcf.cli.reading.views import console, table
 from dcf.cli.text import clean
+from dcf.cli.wording import in_commands
 from dcf.values.digest import sha256_of
 from dcf.values.json_text import Json, dump
 
@@ -59,13 +59,13 @@ def put(
         "sha256": sha256_of(data),
         "metadata_json": dump(more) if more else None,
     }
-    answer = _send({name: value for name, value in about.items() if value is not None}, data)
-    kept = answer["artifact"]
-    assert kept is not None, "all parts were sent"
+    answer = _send(about, data)
+    record = answer["artifact"]
+    assert record is not None, "all parts were sent"
     if as_json:
-        print_json({**kept, "existed": answer["existed"]})
+        print_json({**record, "existed": answer["existed"]})
         return
-    typer.echo(kept["artifact_id"])
+    typer.echo(record["artifact_id"])
 
 
 def get(
@@ -80,14 +80,14 @@ def get(
     """
     from dcf.features.artifacts.refusals import damaged
 
-    data, kept = _content(run, artifact)
-    if sha256_of(data) != kept["sha256"]:
-        accepted(damaged(artifact), run)
+    data, record = _content(run, artifact)
+    if sha256_of(data) != record["sha256"]:
+        accepted(damaged(artifact), workflow_id=run)
     if to != "-":
         _write_file(Path(to), data)
     if as_json:
         content = {"content": base64.b64encode(data).decode(), "encoding": "base64"} if to == "-" else {}
-        print_json({**kept, **content})
+        print_json({**record, **content})
     elif to == "-":
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
@@ -95,18 +95,16 @@ def get(
 
 def show_artifacts(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
     """Print what a run keeps, oldest first, and uploads of which parts are missing."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("artifact", "name", "type", "bytes", "state", "put"):
-        table.add_column(column, overflow="fold", justify="right" if column == "bytes" else "left")
+    shown = table("artifact", "name", "type", "bytes", "state", "put", right=("bytes",))
     for row in answer["artifacts"]:
         when = str(row["created_at"])[:19].replace("T", " ")
         cells = (row["artifact_id"], row["name"], row["content_type"], str(row["size"]), row["state"] or "", when)
-        table.add_row(*(Text(clean(cell)) for cell in cells))
-    console().print(table)
+        shown.add_row(*(Text(clean(cell)) for cell in cells))
+    console().print(shown)
     for upload in answer["uploads"]:
         typer.echo(f"{clean(upload['artifact_id'])}: {upload['parts']} of {upload['of']} parts are there")
-    run, cursor = clean(answer["workflow_id"]), answer["next_cursor"]
-    more = "" if cursor is None else f" Go on: dcf artifacts ls {run} --cursor {cursor}"
+    cursor = answer["next_cursor"]
+    more = "" if cursor is None else in_commands(f" Go on: `list_artifacts(cursor={cursor})`", known=answer)
     typer.echo(f"{answer['total']} artifacts, {answer['total_bytes']} bytes.{more}")
 
 

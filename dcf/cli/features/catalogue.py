@@ -23,13 +23,11 @@ _OF_ALL: Final = PASSING | {Forbidden.code, Unauthorized.code}
 Project = Annotated[str | None, typer.Option("--project", help="The project that it is for; else it is for everybody.")]
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("catalogue load")(load)
-
-
 def load(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Has agents/, rules/, workflows/, .deepwork/jobs/.")],
+    directory: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="Has agents/, rules/, workflows/, contracts/, .deepwork/jobs/."),
+    ],
     project: Project = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -58,13 +56,13 @@ def load(
                 refusals[definition.source or definition.name] = f"{refused.code}: {refused.message} {refused.hint}"
     changed = [_named(answer) for answer in loaded if answer["changed"]]
     if as_json:
-        told = {
+        report = {
             "loaded": changed,
             "unchanged": [_named(answer) for answer in loaded if not answer["changed"]],
-            "problems": [*(one.as_json() for one in sources.problems), *_as_problems(refusals)],
+            "problems": [*(problem.as_json() for problem in sources.problems), *_as_problems(refusals)],
             "warnings": list(sources.warnings),
         }
-        print_json(told)
+        print_json(report)
     else:
         for line in [*map(str, sources.problems), *(f"{file}: {why}" for file, why in refusals.items())]:
             typer.echo(f"! {clean(line, 900)}", err=True)
@@ -79,20 +77,21 @@ def load(
 
 def show_definition(answer: Mapping[str, Json], call: Mapping[str, Json]) -> None:
     """Print a definition with its content, as far as it was asked for."""
-    told = answer["definition"]
+    definition = answer["definition"]
     if answer["not_modified"]:
         typer.echo(clean(answer["status"]))
         return
     if call["fields"]:
-        print_json(told)
+        print_json(definition)
         return
-    typer.echo(f"{call['kind']} {clean(call['name'])} {clean(told['version'])}  {told['sha256'][:12]}  {told['scope']}")
-    if "versions" in told:
-        versions = ", ".join(clean(version) for version in told["versions"])
-        typer.echo(f"  versions {versions}; tags {clean(', '.join(told['tags'])) or 'none'}")
-    if told.get("description"):
-        typer.echo(f"  {clean(told['description'], 2000)}")
-    content = told.get("content")
+    about = f"{clean(definition['version'])}  {definition['sha256'][:12]}  {definition['scope']}"
+    typer.echo(f"{call['kind']} {clean(call['name'])} {about}")
+    if "versions" in definition:
+        versions = ", ".join(clean(version) for version in definition["versions"])
+        typer.echo(f"  versions {versions}; tags {clean(', '.join(definition['tags'])) or 'none'}")
+    if definition.get("description"):
+        typer.echo(f"  {clean(definition['description'], 2000)}")
+    content = definition.get("content")
     text = content if isinstance(content, str) else "" if content is None else json_text(content, indent=2)
     for line in text.splitlines():
         typer.echo(clean(line, 10_000))
@@ -118,7 +117,7 @@ def show_deleted(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
 
 def _arguments(definition: "NewDefinition") -> dict[str, Json]:
     """Return a definition that was read from a file as the arguments of `put_definition`."""
-    named = {
+    return {
         "kind": str(definition.kind),
         "name": definition.name,
         "content": definition.content,
@@ -134,7 +133,6 @@ def _arguments(definition: "NewDefinition") -> dict[str, Json]:
         "source": definition.source,
         "relabel": definition.relabel,
     }
-    return {name: value for name, value in named.items() if value is not None}
 
 
 def _named(answer: Mapping[str, Json]) -> dict[str, Json]:

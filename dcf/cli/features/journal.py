@@ -1,7 +1,7 @@
 """What the commands on a run's journal print, and `dcf journal ls`, which reads all pages."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import islice
 from typing import Annotated, Final
 
@@ -10,10 +10,11 @@ import typer
 from dcf.cli.arguments import RunArgument
 from dcf.cli.commands.formats import print_json
 from dcf.cli.places.completion import complete_agent
-from dcf.cli.places.place import Place, place
-from dcf.cli.reading.answers import ask
+from dcf.cli.places.place import place
+from dcf.cli.reading.answers import pages
 from dcf.cli.reading.views import print_line, say
 from dcf.cli.text import clean, json_text
+from dcf.cli.wording import in_commands
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 
@@ -55,7 +56,7 @@ def show(
         "oldest_first": not newest,
     }
     with place() as used:
-        entries = islice(_each_entry(used, wanted), limit)
+        entries = islice(pages(used, "read_journal", "entries", **wanted), limit)
         if markdown:
             from dcf.workflows.drawing.journal_page import journal_page
 
@@ -66,25 +67,14 @@ def show(
             if as_json:
                 print_json(entry, indent=None)
             else:
-                _print_entry(entry)
-
-
-def _each_entry(used: Place, wanted: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
-    """Yield the entries that are wanted, page after page."""
-    cursor = None
-    while True:
-        page = ask(used, "read_journal", **wanted, cursor=cursor)
-        yield from page["entries"]
-        cursor = page["next_cursor"]
-        if cursor is None:
-            return
+                _print_entry(run, entry)
 
 
 def _moment(micros: int | None) -> str | None:
     return None if micros is None else to_text(micros)
 
 
-def _print_entry(entry: dict[str, Json]) -> None:
+def _print_entry(run: str, entry: dict[str, Json]) -> None:
     about = f" {clean(entry['state'])}" if entry.get("state") else ""
     word = entry["kind"]
     if word == "issue":
@@ -93,7 +83,8 @@ def _print_entry(entry: dict[str, Json]) -> None:
     for name, value in (entry.get("details") or {}).items():
         print_line(f"    {clean(name)}: {clean(value if isinstance(value, str) else json_text(value), _SHOWN)}")
     if entry.get("open"):
-        print_line(f"    dcf journal resolve RUN {entry['entry']} --how WHAT")
+        call = f"`resolve_issue(issue={entry['entry']},how=<what>)`"
+        print_line(f"    {in_commands(call, known={'workflow_id': run})}")
     if entry.get("resolved"):
         done = entry["resolved"]
         print_line(f"    resolved by {clean(done['by'])}: {clean(done['how'], _SHOWN)}")
@@ -108,6 +99,7 @@ def show_added(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
 
 def show_resolved(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
     """Print that an issue is resolved; and what still blocks the run, where a script does not read it."""
-    left, run = len(answer["blocked_by"]), clean(answer["workflow_id"])
-    typer.echo(f"Issue {clean(answer['issue'])} of {run} is resolved.")
-    say(f"{left} more block the run: dcf journal ls {run} --open" if left else "No issue blocks the run.")
+    left = len(answer["blocked_by"])
+    typer.echo(f"Issue {clean(answer['issue'])} of {clean(answer['workflow_id'])} is resolved.")
+    more = in_commands(f"{left} more block the run: `read_journal(open=true)`", known=answer)
+    say(more if left else "No issue blocks the run.")

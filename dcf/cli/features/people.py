@@ -6,13 +6,12 @@ from shlex import quote
 from typing import Any, Final
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from dcf.cli.asking import ask_if_read
 from dcf.cli.commands.derived import call_verb
 from dcf.cli.commands.lifecycle import BEFORE
-from dcf.cli.reading.views import console, print_wrapped, say
+from dcf.cli.reading.views import console, print_wrapped, say, table
 from dcf.cli.text import clean, json_text
 from dcf.cli.wording import as_command
 from dcf.values.json_text import Json
@@ -74,16 +73,14 @@ def show_answer(answer: Mapping[str, Json], _: Mapping[str, Any]) -> None:
 
 
 def _print_tasks(rows: Sequence[Mapping[str, Json]]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("run", "state", "for", "since", "until", "title"):
-        table.add_column(name, overflow="fold", no_wrap=name in {"since", "until"})
+    shown = table("run", "state", "for", "since", "until", "title", whole=("since", "until"))
     for row in rows:
         more = row.get("question_id") or row.get("gate")
         state = row.get("state") or row["issue"]
         named = state if more is None else f"{state} {more}"
         cells = (row["workflow_id"], named, _whom(row), _minute(row["since"]), _minute(row.get("deadline")))
-        table.add_row(*(Text(clean(cell)) for cell in (*cells, row["title"])))
-    console().print(table)
+        shown.add_row(*(Text(clean(cell)) for cell in (*cells, row["title"])))
+    console().print(shown)
 
 
 def _print_task(row: Mapping[str, Json], *, to_stderr: bool = False) -> None:

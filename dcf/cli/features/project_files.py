@@ -1,6 +1,7 @@
 """The command that indexes the files of a project's directories on this machine, so that a search finds them."""
 
 import socket
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,10 +9,9 @@ import typer
 
 from dcf.cli import opening
 from dcf.cli.arguments import JsonFlag
-from dcf.cli.authorship import recorded
+from dcf.cli.authorship import accepted, recorded
 from dcf.cli.commands.formats import print_json
 from dcf.cli.text import clean
-from dcf.cli.wording import in_commands
 from dcf.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 
     from dcf.features.project_files.model import ProjectFile
     from dcf.features.projects.model import Project
-
-
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("projects index")(index)
 
 
 def index(
@@ -45,21 +40,17 @@ def index(
     Example:  dcf projects index shop --only 'src/**' --only '*.md'
     """
     from dcf.features.project_files.model import MOST_FILES
-    from dcf.values.refusal import Refusal
 
-    with opening.application() as found, recorded(found, "index_project_files", {"project": project}):
-        roots = [one.resolve() for one in path] if path else _own(found.projects.read(project))
+    with opening.application() as application, recorded(application, "index_project_files", {"project": project}):
+        roots = [directory.resolve() for directory in path] if path else _own(application.projects.read(project))
         files = _Files(roots, only or [])
-        done = found.project_files.index(project, files.taken(MOST_FILES))
-    if isinstance(done, Refusal):
-        raise InvalidArgument(done.message, in_commands(done.hint))
-    told = {"project": project, "paths": [str(one) for one in roots], "files": done.files, "written": done.written}
-    told |= {"unchanged": done.unchanged, "removed": done.removed, "all_files": files.is_complete}
+        indexed = accepted(application.project_files.index(project, files.taken(MOST_FILES)))
     if as_json:
-        print_json(told)
+        about = {"project": project, "paths": [str(root) for root in roots]}
+        print_json({**about, **asdict(indexed), "all_files": files.is_complete})
         return
     more = "" if files.is_complete else f" There are more than {MOST_FILES} files: choose with --only."
-    typer.echo(f"{clean(project)}: {done.files} files are indexed, {done.written} pieces of them anew.{more}")
+    typer.echo(f"{clean(project)}: {indexed.files} files are indexed, {indexed.written} pieces of them anew.{more}")
 
 
 class _Files:
@@ -83,20 +74,20 @@ class _Files:
         from dcf.features.project_files.model import LARGEST_FILE, ProjectFile
         from dcf.local.project_listing import text_files
 
-        found: dict[str, ProjectFile] = {}
+        files: dict[str, ProjectFile] = {}
         for root in self._roots:
             if not root.is_dir():
                 raise InvalidArgument(f"There is no directory {clean(root)} here.", "Name one of this machine: --path.")
             for name, text in text_files(root, largest=LARGEST_FILE):
                 if not outside([name], self._only):
-                    found.setdefault(name, ProjectFile(path=name, text=text))
-        return found
+                    files.setdefault(name, ProjectFile(path=name, text=text))
+        return files
 
 
 def _own(project: "Project") -> list[Path]:
     """Return the directories of a project on this machine."""
     here = {"", socket.gethostname()}
-    paths = [Path(one.path) for one in project.paths if one.machine in here]
+    paths = [Path(place.path) for place in project.paths if place.machine in here]
     if not paths:
         raise InvalidArgument(
             f"Project '{project.project_id}' has no directory on this machine.",

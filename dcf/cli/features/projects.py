@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from dcf.cli.commands.forms import read_place
-from dcf.cli.reading.views import console
+from dcf.cli.reading.views import console, table
 from dcf.cli.text import clean
 from dcf.values.json_text import Json
 
@@ -48,14 +47,12 @@ def show_project(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
 
 def show_list(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
     """Print a page of projects as a table, and how to go on."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("project", "name", "paths", "last used"):
-        table.add_column(column, overflow="fold")
+    shown = table("project", "name", "paths", "last used")
     for row in answer["projects"]:
         paths = ", ".join(str(at["path"]) for at in row["paths"])
         used = str(row["last_used_at"] or "")[:19].replace("T", " ")
-        table.add_row(*map(Text, (clean(row["project"]), clean(row["name"]), clean(paths), used)))
-    console().print(table)
+        shown.add_row(*map(Text, (clean(row["project"]), clean(row["name"]), clean(paths), used)))
+    console().print(shown)
     cursor = answer.get("next_cursor")
     more = "" if cursor is None else f" Older ones: dcf projects ls --cursor {cursor}"
     typer.echo(f"{len(answer['projects'])} of {answer['total']} projects.{more}")

@@ -18,6 +18,7 @@ from dcf.cli.commands.lifecycle import BEFORE, Yes
 from dcf.cli.patience import patience
 from dcf.cli.places.place import Place, place
 from dcf.cli.reading.answers import ask as call_tool
+from dcf.cli.reading.answers import pages
 from dcf.cli.reading.views import say
 from dcf.cli.text import clean
 from dcf.errors import InvalidArgument, ToolCallFailed
@@ -29,11 +30,6 @@ _PAGE: Final = 200
 _ENDED: Final = ("succeeded", "failed", "cancelled", "partial")
 _CHANGED: Final = ("run_live", "on_hold")
 """Why a run that was found is not deleted."""
-
-
-def mount(app: typer.Typer) -> None:
-    """Add the commands to an application."""
-    app.command("runs prune")(prune)
 
 
 def show_deleted(answer: Mapping[str, Json], call: Mapping[str, Json]) -> None:
@@ -69,18 +65,18 @@ def prune(
     before, statuses = _moment(older_than), _checked(status)
     with place() as used:
         names, counts = _candidates(used, _Old(older_than, before, workflow, tag), statuses)
-        told: dict[str, Json] = {"found": len(names), "by_status": dict(counts), "deleted": 0, "kept": 0}
+        report: dict[str, Json] = {"found": len(names), "by_status": dict(counts), "deleted": 0, "kept": 0}
         if not as_json:
             say(_found(counts, older_than))
         if names and not dry_run:
             ask(f"Delete {'it' if len(names) == 1 else f'these {len(names):,} runs'} for good?", yes=yes)
             deleted = _delete_all(used, names)
-            told |= {"deleted": deleted, "kept": len(names) - deleted}
+            report |= {"deleted": deleted, "kept": len(names) - deleted}
     if as_json:
-        print_json(told)
+        print_json(report)
     elif names and not dry_run:
-        kept = f"; {told['kept']:,} changed meanwhile and are kept" if told["kept"] else ""
-        typer.echo(f"{told['deleted']:,} {_runs(int(told['deleted']))} deleted{kept}.")
+        kept = f"; {report['kept']:,} changed meanwhile and are kept" if report["kept"] else ""
+        typer.echo(f"{report['deleted']:,} {_runs(int(report['deleted']))} deleted{kept}.")
 
 
 def _moment(older_than: str) -> int:
@@ -91,11 +87,11 @@ def _moment(older_than: str) -> int:
     return time.time_ns() // 1000 - span * SECOND
 
 
-def _checked(given: list[str] | None) -> tuple[str, ...]:
-    unknown = next((one for one in given or () if one not in _ENDED), None)
+def _checked(statuses: list[str] | None) -> tuple[str, ...]:
+    unknown = next((status for status in statuses or () if status not in _ENDED), None)
     if unknown is not None:
         raise InvalidArgument(f"'{unknown[:20]}' is no status of a run that is over.", f"Use: {', '.join(_ENDED)}.")
-    return tuple(dict.fromkeys(given or _ENDED))
+    return tuple(dict.fromkeys(statuses or _ENDED))
 
 
 def _found(counts: Mapping[str, int], older_than: str) -> str:
@@ -126,16 +122,10 @@ def _candidates(used: Place, old: _Old, statuses: tuple[str, ...]) -> tuple[list
 def _old_runs(used: Place, old: _Old, status: str) -> Iterator[str]:
     """Yield the runs that may be deleted. The index has them by their creation, which was before their end."""
     wanted = {"status": status, "workflow": old.workflow, "tag": old.tag, "until": old.older_than, "project": None}
-    cursor = None
-    while True:
-        page = call_tool(used, "list_runs", **wanted, limit=_PAGE, cursor=cursor)
-        for row in page["runs"]:
-            ended = from_text(row["finished_at"])
-            if ended is not None and ended < old.before and not row["hold"]:
-                yield row["workflow_id"]
-        cursor = page["next_cursor"]
-        if cursor is None:
-            return
+    for row in pages(used, "list_runs", "runs", **wanted, limit=_PAGE):
+        ended = from_text(row["finished_at"])
+        if ended is not None and ended < old.before and not row["hold"]:
+            yield row["workflow_id"]
 
 
 def _delete_all(used: Place, names: list[str]) -> int:

@@ -11,7 +11,7 @@ from dcf.cli.arguments import JsonFlag
 from dcf.cli.commands.derived import call_verb, print_record
 from dcf.cli.commands.forms import FORMS
 from dcf.cli.commands.lifecycle import Reason
-from dcf.cli.reading.views import console, print_wrapped, say
+from dcf.cli.reading.views import console, print_wrapped, say, table
 from dcf.cli.text import clean
 from dcf.cli.wording import in_commands
 from dcf.features.schedules.records import CatchUpName, OverlapName
@@ -61,25 +61,25 @@ def create(
     from dcf.cli.running.run_input import read_input
 
     document = document_of(workflow)
-    call = {
-        "name": name,
-        "definition": workflow if document is None else None,
-        "workflow_json": None if document is None else document.document,
-        "cron": cron,
-        "timezone": timezone,
-        "every_s": FORMS["span"].read(every, "--every"),
-        "input_json": dump(read_input(workflow, run_input)),
-        "agents_map_json": FORMS["assignment"].read(assign, "--assign"),
-        "tags_json": tag,
-        "project": project,
-        "planner_agent_id": planner,
-        "overlap": overlap,
-        "catch_up": catch_up,
-        "jitter_s": FORMS["span"].read(jitter, "--jitter"),
-        "expiry_secs": expiry,
-        "reason": reason,
-    }
-    answer = call_verb("create_schedule", **{key: value for key, value in call.items() if value is not None})
+    answer = call_verb(
+        "create_schedule",
+        name=name,
+        definition=workflow if document is None else None,
+        workflow_json=None if document is None else document.document,
+        cron=cron,
+        timezone=timezone,
+        every_s=FORMS["span"].read(every, "--every"),
+        input_json=dump(read_input(workflow, run_input)),
+        agents_map_json=FORMS["assignment"].read(assign, "--assign"),
+        tags_json=tag,
+        project=project,
+        planner_agent_id=planner,
+        overlap=overlap,
+        catch_up=catch_up,
+        jitter_s=FORMS["span"].read(jitter, "--jitter"),
+        expiry_secs=expiry,
+        reason=reason,
+    )
     for warning in answer["warnings"]:
         say(f"{clean(warning).partition(' Say who does it')[0]} {_ASSIGN}")
     if as_json:
@@ -129,14 +129,13 @@ def _print(schedule: Mapping[str, Json], done: str) -> None:
 
 
 def _table(rows: list[dict[str, Json]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("schedule", "status", "next", "ticks", "started", "workflow"):
-        table.add_column(column, overflow="ellipsis", no_wrap=column != "ticks")
+    columns = ("schedule", "status", "next", "ticks", "started", "workflow")
+    shown = table(*columns, whole={*columns} - {"ticks"}, overflow="ellipsis")
     for row in rows:
         status = Text(row["status"] if row["trouble"] is None else f"! {row['status']}")
         cells = (clean(row["name"]), status, _moment(row["next_at"]), _timing(row), str(row["started"]))
-        table.add_row(*cells, clean(row["workflow"], 40))
-    return table
+        shown.add_row(*cells, clean(row["workflow"], 40))
+    return shown
 
 
 def _lines(schedule: Mapping[str, Json]) -> Iterator[str]:

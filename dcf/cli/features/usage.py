@@ -51,9 +51,8 @@ def budget(
     named = {name: value for name, value in limits.items() if value is not None}
     if bool(named) is none:
         raise InvalidArgument("Nothing is asked for, or both a budget and none.", "Give limits, or --none.")
-    about = {"reason": reason, "request_id": request_id}
-    present = {name: value for name, value in about.items() if value is not None}
-    answer = call_verb("set_budget", workflow_id=run, budget_json=dump(named), **present)
+    about = {"workflow_id": run, "reason": reason, "request_id": request_id}
+    answer = call_verb("set_budget", budget_json=dump(named), **about)
     if as_json:
         print_record("set_budget", answer)
     elif answer["used_up"] is None:

@@ -9,10 +9,10 @@ from rich.text import Text
 
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.commands.derived import call_verb, print_record
-from dcf.cli.places.choice import program
 from dcf.cli.places.completion import complete_agent
-from dcf.cli.reading.views import console, say
+from dcf.cli.reading.views import console, say, table
 from dcf.cli.text import clean
+from dcf.cli.wording import in_commands
 from dcf.errors import AgentUnknown
 from dcf.values.json_text import Json
 
@@ -26,7 +26,7 @@ def only_registered(call: dict[str, Any]) -> dict[str, Any]:
     agent = call["agent_id"]
     if agent not in {row["agent_id"] for row in call_verb("list_registered_agents")["agents"]}:
         raise AgentUnknown(
-            f"There is no registered agent '{agent}'.", f"`{program()} agents list` shows those there are."
+            f"There is no registered agent '{agent}'.", in_commands("`list_registered_agents` shows those there are.")
         )
     return call
 
@@ -71,12 +71,10 @@ def show_agents(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
 
 
 def _table(rows: list[Mapping[str, Json]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("agent", "platform", "where", "keys", "lease", "left alone"):
-        table.add_column(name, no_wrap=name in {"agent", "platform"}, overflow="fold")
+    shown = table("agent", "platform", "where", "keys", "lease", "left alone", whole=("agent", "platform"))
     for row in rows:
         rest = row["rest"]
         why = "" if rest is None else f"{rest['for_s']:g} s: {rest['error']}"
         cells = (row["agent_id"], row["platform"], row["url"], " ".join(row["key_ids"]), f"{row['lease_ttl_s']} s", why)
-        table.add_row(*(Text(clean(cell)) for cell in cells))
-    return table
+        shown.add_row(*(Text(clean(cell)) for cell in cells))
+    return shown

@@ -49,6 +49,5 @@ def stay_here(*, serves: bool = False, what: str = "This command") -> None:
     if chosen.context.is_local or (serves and not chosen.is_named):
         return
     raise InvalidArgument(
-        f"{what} works on this machine only, and {chosen.title} is in use: {chosen.because}.",
-        "Add --context local.",
+        f"{what} works on this machine only, and {chosen.title} is in use: {chosen.because}.", "Add --context local."
     )

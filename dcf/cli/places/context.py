@@ -99,8 +99,7 @@ def check_name(name: str) -> str:
     """Return a name that a context may have; raise InvalidArgument for any other."""
     if not NAME.fullmatch(name) or name == LOCAL:
         raise InvalidArgument(
-            "This is no name of a context.",
-            "Use 1 to 64 letters, digits, '_' or '-'; `local` is this machine.",
+            "This is no name of a context.", "Use 1 to 64 letters, digits, '_' or '-'; `local` is this machine."
         )
     return name
 

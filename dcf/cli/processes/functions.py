@@ -86,7 +86,7 @@ def check_source(source: str) -> str:
 
 
 def default_source(workflow: Path) -> str:
-    """Return the Python file beside a workflow document; raise InvalidArgument when there is none."""
+    """Return the Python file in the directory of a workflow document; raise InvalidArgument when there is none."""
     beside = workflow.with_suffix(".py")
     found = find_file(beside)
     if found is None:
@@ -105,7 +105,7 @@ def _find(source: str) -> ModuleSpec:
 
 
 def _find_file(path: Path) -> ModuleSpec | None:
-    """Return the import spec of a file; it can import what lies beside it, and hides no module of its name."""
+    """Return the import spec of a file; it can import from its directory, and hides no module of its name."""
     if not path.is_file():
         return None
     _make_importable(path.resolve().parent)

@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from dcf.hosting.host import AgentHost
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("host")(host)
-
-
 def host(
     agents: Annotated[Path, typer.Argument(metavar="FILE", help="TOML file that says which agents run, and by what.")],
     server: Annotated[str | None, typer.Option(help="URL of the MCP server; default DCF_SERVER_URL.")] = None,
@@ -29,10 +24,10 @@ def host(
         bool, typer.Option("--direct", help="Call no server: the control plane is in this process.")
     ] = False,
     lease_ttl: Annotated[
-        int, typer.Option(help="Lease length in seconds; it is renewed by itself.", min=1, max=3600)
+        int, typer.Option(help="Lease length in seconds; leases are renewed automatically.", min=1, max=3600)
     ] = 30,
     grace: Annotated[
-        float, typer.Option(help="Seconds that states in hand get to finish once it is told to end.", min=0, max=3600)
+        float, typer.Option(help="Grace period in seconds for running states at shutdown.", min=0, max=3600)
     ] = 20,
     check: Annotated[bool, typer.Option("--check", help="Only read the file and import the handlers.")] = False,
     as_json: Annotated[
@@ -43,12 +38,13 @@ def host(
 ) -> None:
     """Run agents that have no server of their own: Python handlers, Claude Code, or an SDK with its model.
 
-    The host reads their inboxes, keeps their leases, gives each turn its work and tools, and writes what came of it. A
+    The host reads their inboxes, renews their leases, gives each turn its work and tools, and sends the result. A
     turn that breaks is tried again; if the host is killed, its work is done again by whoever hosts the agents next.
 
     FILE:  [agents.pricing-1] recipe = "openai-agents", model = "..."  or  handler = "file.py:function"
 
-    Ctrl-C and SIGTERM let turns finish (--grace); a second one ends it at once. docs/agents.md has every field.
+    Ctrl-C and SIGTERM let turns finish (--grace); a second one ends it at once.
+    docs/agents/host-agents.md has every field.
     """
     if direct and server is not None:
         raise InvalidArgument("With --direct no server is called.", "Leave out --direct or --server.")
@@ -58,7 +54,7 @@ def host(
         from dcf.cli.child_processes import hold_leash
 
         hold_leash()
-        grace = 0  # nobody waits for what is unfinished
+        grace = 0  # unfinished work is not waited for
     file = read_agents_file(agents)
     names = [agent.profile.name for agent in file.agents]
     _say(f"hosts {', '.join(names)}")

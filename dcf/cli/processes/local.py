@@ -13,11 +13,6 @@ from dcf.cli.processes.models import make_models_at_first_use
 from dcf.cli.text import json_text
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("agents local")(local)
-
-
 def local(
     server: Annotated[str | None, typer.Option(help="URL of the MCP server; default DCF_SERVER_URL.")] = None,
     key: Annotated[
@@ -52,7 +47,7 @@ def local(
     has local_worktree, local_changes, local_branch, local_files and local_gates; files that a result names are hashed.
     No command of a gate runs here unless a person allowed it: every caller that may plan then executes code here.
     That one passed is reported with DCF_HELPER_KEY, a key with the scope attest that the agent does not have.
-    docs/local.md says more.
+    docs/agents/local-agents.md says more.
     """
     make_models_at_first_use()
     import anyio

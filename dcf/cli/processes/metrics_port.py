@@ -1,6 +1,6 @@
 """/metrics on a port of its own, where `dcf serve` is told one: then the network too decides who may reach it.
 
-It is behind the same checks of Host, Origin and API key as beside /mcp, and not there any more.
+It has the same checks of Host, Origin and API key as /mcp, which no longer serves it.
 """
 
 import socket
@@ -19,14 +19,14 @@ from dcf.tools.http.server import HttpServer
 
 @dataclass(frozen=True, kw_only=True)
 class MetricsApart:
-    """What is served beside the main application, if anything is, and what a program is told of it."""
+    """The application that is served in addition to the main one, if any, and its address for programs."""
 
     told: Mapping[str, str]
     beside: HttpServer | None = None
     listener: socket.socket | None = None
 
     async def serve(self, main: HttpServer, listener: socket.socket) -> None:
-        """Serve the main application, and what is beside it until the main one has ended."""
+        """Serve the main application, and the additional one until the main one has ended."""
         if self.beside is None or self.listener is None:
             await main.serve([listener])
             return

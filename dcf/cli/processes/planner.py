@@ -4,7 +4,7 @@ It knows neither how the tools are reached nor who works on the states, only whe
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -27,26 +27,26 @@ TRACE_S = 10.0
 
 
 class Crew(Protocol):
-    """Those who work on the states of a run: processes, or threads of this process."""
+    """The workers of a run: processes, or threads of this process."""
 
     def check(self) -> None:
-        """Raise if one keeps ending and is not started again any more."""
+        """Raise if one keeps ending and is no longer started again."""
 
     def deaths(self) -> str | None:
-        """Return a sentence about the one that ended most often by itself; None if none did."""
+        """Return a sentence about the worker that crashed most often; None if none crashed."""
 
     def forgive(self) -> None:
-        """Count from now on how often one ends in vain: the run made progress."""
+        """Reset the count of crashes without progress: the run made progress."""
 
 
 class Nobody:
     """The crew of a run whose Tasks are all worked on elsewhere."""
 
     def check(self) -> None:
-        """Do nothing: nobody can end."""
+        """Do nothing: there is no worker."""
 
     def deaths(self) -> str | None:
-        """Return None: nobody ends."""
+        """Return None: there is no worker."""
         return None
 
     def forgive(self) -> None:
@@ -80,7 +80,7 @@ class RunPlace:
 
 
 class Planner:
-    """Calls tools for the run, and retries while the server is being restarted or Redis refuses; `obstacle` is told."""
+    """Calls tools for the run, and retries while the server restarts or Redis rejects calls; `obstacle` reports it."""
 
     def __init__(self, tools: ToolCaller, crew: Crew, place: RunPlace) -> None:
         self._tools = tools
@@ -90,7 +90,7 @@ class Planner:
         self._deaths: str | None = None
 
     def check(self) -> None:
-        """Raise when those who work cannot be kept alive; tell the user when Redis keeps the run waiting."""
+        """Raise when the workers cannot be kept alive; tell the user when Redis makes the run wait."""
         self._crew.check()
         self._tell_of_deaths()
         self._place.obstacle.tell()
@@ -103,7 +103,7 @@ class Planner:
         self._deaths = deaths
 
     def deaths(self) -> str | None:
-        """Return a sentence about who of them ended most often by itself; None if none did."""
+        """Return a sentence about the worker that crashed most often; None if none crashed."""
         return self._crew.deaths()
 
     def saw(self, document: Mapping[str, Json]) -> None:
@@ -123,6 +123,15 @@ class Planner:
         runs = self._place.found.runs
         return once_possible(lambda: runs.overview(run_id).as_json(), self.check, self._place.deadline)
 
+    def failures(self, run_id: str) -> Iterator[str]:
+        """Yield a sentence for each state that failed: its name, its attempts and its error."""
+        from dcf.runs.views.overview import glance
+
+        for view in glance(self._place.found.control_plane, run_id).failures:
+            attempts = view.doc.attempts
+            after = f" after {attempts} {'attempt' if attempts == 1 else 'attempts'}" if attempts else ""
+            yield f"{view.path} failed{after}: {view.doc.last_error or 'no error was recorded'}"
+
     def trace(self, run_id: str) -> None:
         """Have the run's trace sent, where traces are wanted: there may be no clock after this process."""
         traces = self._place.found.traces
@@ -130,7 +139,7 @@ class Planner:
             traces.finish(run_id, TRACE_S)
 
     def call(self, tool: str, **arguments: Json) -> dict[str, Json]:
-        """Return the tool's answer; raise when a process cannot be kept alive or the time is over."""
+        """Return the tool's answer; raise when a process cannot be kept alive or the deadline has passed."""
         while True:
             self.check()
             try:
@@ -141,7 +150,7 @@ class Planner:
 
 
 def once_possible(call: Callable[[], Result], meanwhile: Callable[[], None], deadline: float) -> Result:
-    """Call until it succeeds or fails for good, or the time is over; before each try do what `meanwhile` does."""
+    """Call until it succeeds, fails permanently, or the deadline has passed; call `meanwhile` before each attempt."""
     while True:
         meanwhile()
         try:

@@ -29,7 +29,7 @@ _GRANTS: Final = frozenset({Scope.OVERRIDE})
 
 @record(frozen=True, slots=True)
 class ServedProject:
-    """The directory of a project, and the command that reviews its outputs; None: nobody reviews them."""
+    """The directory of a project, and the command that reviews its outputs; None: without reviews."""
 
     root: Path
     gate: QualityGate | None
@@ -42,7 +42,7 @@ class ServedProject:
         return Additions(before=[ProjectServer(place, Reviewing(gate=self.gate, calls=calls))], grants=_GRANTS)
 
     def settings(self, settings: Settings) -> Settings:
-        """Return the settings, without API keys where nobody asked for them."""
+        """Return the settings, without API keys unless the user asks for them."""
         return settings if "auth" in settings.model_fields_set else settings.model_copy(update={"auth": "off"})
 
     def end(self, then: Callable[[], object]) -> None:

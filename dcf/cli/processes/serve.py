@@ -5,7 +5,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
@@ -82,7 +82,8 @@ def serve(
             build_server(application, added=added).run("stdio")
         else:
             build = partial(build_http_app, added=added, over_sse=transport == "sse")
-            _serve_http(application, fd, announce, build, web=web, may_act=may_act)
+            also = ("/sse",) if transport == "sse" else ("/api/mcp",) if settings.profile == "openfactory" else ()
+            _serve_http(application, fd, announce, build, web=web, may_act=may_act, also=also)
 
 
 def _end_at_once_when_told(stack: ExitStack, first: Callable[[Callable[[], object]], None]) -> None:
@@ -129,6 +130,7 @@ def _serve_http(
     *,
     web: bool,
     may_act: bool = False,
+    also: Sequence[str] = (),
 ) -> None:
     settings = application.settings
     if fd is not None and settings.auth == "keys":
@@ -138,7 +140,7 @@ def _serve_http(
         url = url_of(listener)
         app = build(application, url)
         stopping = _add_pages(app, application, may_act=may_act) if web else nothing
-        serve_app(app, settings, listener, url, announce, stopping=stopping)
+        serve_app(app, settings, listener, url, announce, also=also, stopping=stopping)
 
 
 def _await_key(application: Application) -> None:
@@ -172,10 +174,12 @@ def serve_app(
     announce: Announce,
     *,
     what: str = "MCP",
+    also: Sequence[str] = (),
     stopping: Callable[[], None] = nothing,
 ) -> None:
-    """Announce the URL, then serve the application on the listener until told to stop."""
-    _say(f"{what} on {url}")
+    """Announce the URL and other paths of it, then serve the application on the listener until told to stop."""
+    for address in (url, *(f"{url.removesuffix('/mcp')}{path}" for path in also)):
+        _say(f"{what} on {address}")
     plain = {"log_config": None} if settings.log_format == "json" else {}  # its lines then look as all others do
     with metrics_apart(app, settings, open_listener) as apart:
         server = HttpServer(app, settings, stopping=stopping, log_level="warning", timeout_graceful_shutdown=3, **plain)

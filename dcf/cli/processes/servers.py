@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -35,24 +35,25 @@ Leash = Annotated[bool, typer.Option(hidden=True, help="End when standard input 
 log = logging.getLogger(__name__)
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the commands to an application."""
-    app.command()(serve)
-    app.command()(worker)
-    app.command("store pulse")(pulse)
-
-
 def serve(
     transport: Annotated[
-        str | None, typer.Option(help="stdio or http (Streamable HTTP, stateless); default stdio, with --port http.")
+        str | None,
+        typer.Option(
+            help="stdio, http (Streamable HTTP), or sse for a DeepWork project; default stdio, with --port http."
+        ),
     ] = None,
     host: Annotated[str | None, typer.Option(help="Address to bind (http); default DCF_MCP_HOST or 127.0.0.1.")] = None,
     port: Annotated[
-        int | None, typer.Option(help="Port to bind (http), 0 for a free one; default 8337.", min=0, max=65535)
+        int | None,
+        typer.Option(help="Port to bind (http, sse), 0 for a free one; default 8337, sse 8000.", min=0, max=65535),
     ] = None,
     toolsets: Annotated[str | None, typer.Option(help="Serve only these: planning,execution,... (all).")] = None,
     profile: Annotated[
-        str | None, typer.Option(help="List one caller's tools, or another system's: worker, midex, ... (by the key).")
+        str | None,
+        typer.Option(
+            help="Tools to list: all, or those for worker, member, planner, operator, person or assistant; or another "
+            "system's: deepwork, openfactory, midex, mission-control. Default: by the key."
+        ),
     ] = None,
     auth: Annotated[str | None, typer.Option(help="keys, or off for loopback without API keys (http).")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Serve only tools that change nothing.")] = False,
@@ -83,6 +84,7 @@ def serve(
     if allow_actions and not web:
         raise InvalidArgument("--allow-actions is about the web page.", "Add --web, or leave it out.")
     make_models_at_first_use()
+    profile = None if profile is None else profile.replace("_", "-")  # as mission_control
     settings = opening.server_settings(host, port, toolsets, profile, auth, read_only=read_only)
     if metrics_port is not None:
         settings = settings.model_copy(update={"metrics_port": metrics_port})
@@ -98,21 +100,39 @@ def serve(
     if transport == "sse" and "mcp_port" not in settings.model_fields_set:
         settings = settings.model_copy(update={"mcp_port": _SSE_PORT})
     announce = _print_line if as_json else (lambda _: None)
-    serving.serve(
-        transport, settings, fd, announce, web=web, may_act=allow_actions, with_metrics=metrics, project=project
-    )
+    try:
+        serving.serve(
+            transport, settings, fd, announce, web=web, may_act=allow_actions, with_metrics=metrics, project=project
+        )
+    except DcfError as error:
+        if transport != "stdio":
+            raise
+        _end_with(error)
+
+
+def _end_with(error: DcfError) -> NoReturn:
+    """Print why the server did not start, tell the client, which waits for an answer, and end."""
+    from dcf.cli import exit_codes
+    from dcf.cli.processes.failed_start import tell_client
+    from dcf.cli.reading import views
+
+    views.print_error(error)
+    tell_client(error)
+    raise typer.Exit(exit_codes.of_error(error)) from None
 
 
 def _check_transport(transport: str, *, as_json: bool, web: bool, metrics: bool) -> None:
     """Raise InvalidArgument for a transport that is none, and for what stdio cannot serve."""
     if transport not in {"stdio", "http", "sse"}:
-        raise InvalidArgument(f"There is no transport '{transport[:20]}'.", "Use --transport stdio or http.")
+        raise InvalidArgument(f"There is no transport '{transport[:20]}'.", "Use --transport stdio, http or sse.")
     if transport != "stdio":
         return
     if as_json:
         raise InvalidArgument("With stdio, standard output belongs to the protocol.", "Leave out --json.")
     if web:
-        raise InvalidArgument("The web page needs HTTP.", "Add --transport http, or start `dcf web` beside it.")
+        raise InvalidArgument(
+            "The web page needs HTTP.", "Add --transport http, or start `dcf web` as a second process."
+        )
     if metrics:
         raise InvalidArgument("/metrics is served over HTTP.", "Use --transport http.")
 
@@ -143,7 +163,7 @@ def worker(
         list[str] | None, typer.Option(help="Serve only this state; may be repeated. Default: all registered.")
     ] = None,
     lease_ttl: Annotated[
-        int, typer.Option(help="Lease length in seconds; it is renewed by itself.", min=1, max=3600)
+        int, typer.Option(help="Lease length in seconds; leases are renewed automatically.", min=1, max=3600)
     ] = 30,
     concurrency: Annotated[
         int,
@@ -157,8 +177,11 @@ def worker(
         bool, typer.Option("--direct", help="Call no server: the control plane is in this process.")
     ] = False,
     grace: Annotated[
-        float, typer.Option(help="Seconds that states in hand get to finish once it is told to end.", min=0, max=3600)
+        float, typer.Option(help="Grace period in seconds for running states at shutdown.", min=0, max=3600)
     ] = 20,
+    unassigned: Annotated[
+        bool, typer.Option("--unassigned", help="Also take states that no agent is assigned to, of any run.")
+    ] = False,
     check: Annotated[bool, typer.Option("--check", help="Only import the functions and tell which.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print {agent_id, states}, then a line for what happens to each state.")
@@ -211,6 +234,7 @@ def worker(
         grace_s=grace,
         as_json=as_json,
         leashed=leash,
+        unassigned=unassigned,
     )
     working.work(found, agent_id, opening.settings(), options)
 

@@ -15,11 +15,6 @@ _IN_COMPOSE: Final = ("stub-mcp", "stub-mcp:*")
 """The names by which other containers reach the stub, as in skills_src/registry.json."""
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("workflows stub")(stub)
-
-
 def stub(
     config: Annotated[
         Path | None, typer.Option(help="Stub configuration; default STUB_CONFIG, or the one that ships with dcf.")
@@ -28,7 +23,7 @@ def stub(
     port: Annotated[
         int, typer.Option(help="Port to bind, 0 for a free one.", envvar="STUB_MCP_PORT", min=0, max=65535)
     ] = 8765,
-    seed: Annotated[int, typer.Option(help="What everything random follows from.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print {url} on standard output when ready.")] = False,
     leash: Annotated[bool, typer.Option(hidden=True, help="End when standard input ends.")] = False,
 ) -> None:

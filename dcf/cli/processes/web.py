@@ -13,11 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("web")(web)
-
-
 def web(
     host: Annotated[str | None, typer.Option(help="Address to bind; default DCF_MCP_HOST or 127.0.0.1.")] = None,
     port: Annotated[

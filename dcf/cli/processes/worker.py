@@ -1,6 +1,6 @@
-"""Runs a worker process: Python functions that serve one agent id, over MCP or beside a control plane of their own.
+"""Runs a worker process: Python functions that serve one agent id, over MCP or with their own control plane.
 
-Told to end, it takes no more work, lets what runs finish for a while, and gives back the rest.
+At shutdown it takes no more work, lets running functions finish for a while, and releases the rest.
 """
 
 import queue
@@ -33,6 +33,7 @@ class WorkerOptions:
     grace_s: float
     as_json: bool
     leashed: bool
+    unassigned: bool = False
 
 
 def work(functions: Mapping[str, StateFunction], agent_id: str, settings: "Settings", options: WorkerOptions) -> None:
@@ -48,7 +49,15 @@ def work(functions: Mapping[str, StateFunction], agent_id: str, settings: "Setti
         from dcf.cli.running.work_report import WorkReport
 
         report = WorkReport(agent_id, as_json=options.as_json)
-        worker = Worker(tools, agent_id, functions, lease_ttl_s=ttl_s, concurrency=concurrency, witness=report)
+        worker = Worker(
+            tools,
+            agent_id,
+            functions,
+            lease_ttl_s=ttl_s,
+            concurrency=concurrency,
+            witness=report,
+            unassigned=options.unassigned,
+        )
         told = _serve_until_told(worker)
         report.stopping(told.name, options.grace_s)
         report.stopped(worker.drain(options.grace_s))

@@ -34,13 +34,13 @@ def ask(used: "Place", tool: str, **arguments: Json) -> dict[str, Json]:
 
 def overview(used: "Place", workflow_id: str, each: int) -> dict[str, Json]:
     """Return where a run stands, with at most so many open states of each Map and Parallel, page after page."""
-    asked: dict[str, Json] = {"workflow_id": workflow_id, "overview": each, "limit": _PAGE}
-    page = ask(used, _READ, **asked)
+    arguments: dict[str, Json] = {"workflow_id": workflow_id, "overview": each, "limit": _PAGE}
+    page = ask(used, _READ, **arguments)
     shown = {name: page[name] for name in ("meta", "states", "outputs", "more")}
     if page.get("source_lines") is not None:
         shown["source_lines"] = page["source_lines"]
     while page["next_cursor"] is not None:
-        page = ask(used, _READ, **asked, include_meta=False, cursor=page["next_cursor"])
+        page = ask(used, _READ, **arguments, include_meta=False, cursor=page["next_cursor"])
         shown["states"] |= page["states"]
         shown["outputs"] |= page["outputs"]
     return shown
@@ -59,10 +59,15 @@ def first_reason(used: "Place", workflow_id: str) -> str | None:
 
 def each_event(used: "Place", workflow_id: str) -> Iterator[dict[str, Json]]:
     """Yield the history of a run, oldest first, page after page."""
+    return pages(used, "read_run_events", "events", workflow_id=workflow_id, limit=_PAGE)
+
+
+def pages(used: "Place", tool: str, field: str, **arguments: Json) -> Iterator[dict[str, Json]]:
+    """Yield what a field of a tool's answer has, page after page; a page is read when it is needed."""
     cursor = None
     while True:
-        page = ask(used, "read_run_events", workflow_id=workflow_id, cursor=cursor, limit=_PAGE)
-        yield from page["events"]
+        page = ask(used, tool, **arguments, cursor=cursor)
+        yield from page[field]
         cursor = page["next_cursor"]
         if cursor is None:
             return

@@ -20,10 +20,7 @@ from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
-    Maker: TypeAlias = Callable[
-        [Mapping[str, Json], Iterator[tuple[str, Any]], Iterator[Mapping[str, Json]]],
-        str,
-    ]
+    Maker: TypeAlias = Callable[[Mapping[str, Json], Iterator[tuple[str, Any]], Iterator[Mapping[str, Json]]], str]
     Form: TypeAlias = Callable[[run_parts.RunParts, list[int]], Iterator[str]]
 
 Part = TypeVar("Part")
@@ -35,11 +32,6 @@ _STATES_SHOWN: Final = 2_000
 _EVENTS_SHOWN: Final = 5_000
 _OPEN: Final = ("pending", "running")
 _STDOUT: Final = Path("-")
-
-
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("runs export")(export)
 
 
 def export(
@@ -196,7 +188,7 @@ def _picture(head: Mapping[str, Json], states: Mapping[str, Any]) -> str:
 def _drawn(form: Literal["svg", "mermaid"], head: Mapping[str, Json], states: Mapping[str, Any]) -> str:
     """Draw the workflow with the statuses of its states; raise InvalidDefinition for one that cannot be read."""
     from dcf.features.export.form import ExportedRun
-    from dcf.runs.views.survey import survey_of_export
+    from dcf.features.export.survey_operations import survey_of_export
     from dcf.workflows.drawing import draw_mermaid, draw_svg
 
     drawn = survey_of_export(ExportedRun(head=head, states=states))

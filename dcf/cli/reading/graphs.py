@@ -41,11 +41,6 @@ _RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z", re.ASCII)
 _HINT: Final = "Check the path, or take the run's workflow_id from `dcf ls`."
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("graph")(graph)
-
-
 def graph(
     what: Annotated[
         str | None,
@@ -111,7 +106,7 @@ def _drawn(what: str) -> "Survey":
 def _exported(file: Path) -> "Survey":
     """Read an exported run; of one whose workflow cannot be read there is nothing to draw."""
     from dcf.cli.reading.export_files import read_file
-    from dcf.runs.views.survey import survey_of_export
+    from dcf.features.export.survey_operations import survey_of_export
 
     try:
         drawn = survey_of_export(read_file(file))
@@ -124,6 +119,7 @@ def _exported(file: Path) -> "Survey":
 def _file(path: Path) -> "Survey":
     from dcf.asl.syntax.parsing import parse_machine
     from dcf.core.definitions.forms import as_workflow, asl_of, is_bare
+    from dcf.features import installed_language  # noqa: F401 - a workflow is read
     from dcf.runs.views.survey import Survey
 
     text = read_workflow_text(path)[1]
@@ -165,7 +161,7 @@ def _surveyed_here(workflow_id: str) -> "Survey":
 
 def _surveyed_there(workflow_id: str) -> "Survey":
     from dcf.features.export.form import ExportedRun
-    from dcf.runs.views.survey import survey_of_export
+    from dcf.features.export.survey_operations import survey_of_export
 
     with run_parts.opened(workflow_id) as run, patience("reading the run"):
         return survey_of_export(ExportedRun(head=run.head, states=dict(run.states)))

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from dcf.cli import exit_codes
@@ -19,7 +18,7 @@ from dcf.cli.documents import read_given, read_workflow, read_workflow_text, wor
 from dcf.cli.flow_files import is_flow
 from dcf.cli.patience import patience
 from dcf.cli.reading.source_places import failed_in, print_places
-from dcf.cli.reading.views import console, print_wrapped
+from dcf.cli.reading.views import console, print_wrapped, table
 from dcf.cli.running.run_input import read_input
 from dcf.cli.text import clean, json_text
 from dcf.data import find_directory
@@ -42,13 +41,6 @@ _STAGES: Final = {
 _File = Annotated[
     Path, typer.Argument(help="A flow (FILE.py), a workflow document or an ASL machine (JSON); a shipped one by name.")
 ]
-
-
-def mount(app: typer.Typer) -> None:
-    """Add the commands to an application."""
-    app.command("workflows language")(language)
-    for command in (validate, simulate):
-        app.command()(command)
 
 
 def language(
@@ -104,7 +96,8 @@ def validate(
         raise typer.Exit(judge_plan(plan, as_json=as_json))
     path, text = read_workflow_text(file)
     verdict = _judge(text, workflow_name_of(file), imports_dir or path.parent, skills_dir)
-    paths = {one.path for one in verdict.problems}
+    doubted = {_place_of(warning) for warning in verdict.warnings}
+    paths = {problem.path for problem in verdict.problems} | (doubted - {""})
     places = {} if verdict.stage == "input" else flow_places(text, paths) if is_flow(file) else locate(text, paths)
     if as_json:
         _print_json(file, verdict, places)
@@ -175,39 +168,46 @@ def _place(places: Mapping[str, tuple[int, int]], finding: "Finding") -> dict[st
 
 
 def _print_json(file: Path, verdict: "Validation", places: Mapping[str, tuple[int, int]]) -> None:
-    found = {name: value for name, value in verdict.as_json().items() if name not in {"ok", "exit_code"}}
-    problems = [one.as_json() | _place(places, one) for one in verdict.problems]
+    members = {name: value for name, value in verdict.as_json().items() if name not in {"ok", "exit_code"}}
+    problems = [problem.as_json() | _place(places, problem) for problem in verdict.problems]
     head: dict[str, Json] = {"file": str(file), "ok": verdict.ok, "stage": verdict.stage}
-    print_json(head | found | {"problems": problems})
+    print_json(head | members | {"problems": problems})
 
 
 def _print_verdict(file: Path, verdict: "Validation", places: Mapping[str, tuple[int, int]]) -> None:
     out = console()
-    for one in verdict.problems:
-        place = ":".join(str(number) for number in places.get(one.path, ()))
+    for problem in verdict.problems:
+        place = ":".join(str(number) for number in places.get(problem.path, ()))
         where = f"{clean(str(file))}:{place}:" if place else f"{clean(str(file))}:"
-        told = f"{one.code}: {one.message} {one.hint}"
-        print_wrapped(out, Text.assemble((where, "bold"), f" {clean(told, _LONGEST)}"), indent=4)
+        sentence = f"{problem.code}: {problem.message} {problem.hint}"
+        print_wrapped(out, Text.assemble((where, "bold"), f" {clean(sentence, _LONGEST)}"), indent=4)
     for warning in verdict.warnings:
-        print_wrapped(out, Text(f"warning: {clean(warning, _LONGEST)}", style="yellow"), indent=4)
+        pointer = _place_of(warning)
+        place = ":".join(str(number) for number in places.get(pointer, ()))
+        sentence = f"{file}:{place}{warning.removeprefix(pointer)}" if place else warning
+        print_wrapped(out, Text(f"warning: {clean(sentence, _LONGEST)}", style="yellow"), indent=4)
     if verdict.stage is None:
-        for told in verdict.defaulted:
-            print_wrapped(out, Text(f"default: {clean(told, _LONGEST)}", style="dim"), indent=4)
+        for sentence in verdict.defaulted:
+            print_wrapped(out, Text(f"default: {clean(sentence, _LONGEST)}", style="dim"), indent=4)
         out.print(Text(f"✔ {clean(str(file))} is valid", style="green"), soft_wrap=True)
         return
     count = "1 problem" if len(verdict.problems) == 1 else f"{len(verdict.problems)} problems"
     out.print(Text(f"✘ {count}; the first stage that failed: {_STAGES[verdict.stage]}", style="red"), soft_wrap=True)
 
 
+def _place_of(warning: str) -> str:
+    """Return the JSON Pointer before a warning, empty without one."""
+    return warning.partition(": ")[0] if warning.startswith("/") else ""
+
+
 def _print_run(result: Mapping[str, Json]) -> None:
     out = console()
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("step", "what", "state", "type", "data"):
-        table.add_column(name, no_wrap=True, overflow="ellipsis", justify="right" if name == "step" else "left")
+    columns = ("step", "what", "state", "type", "data")
+    steps = table(*columns, whole=columns, right=("step",), overflow="ellipsis")
     for step, event in enumerate(result["trace"], 1):
         cells = (str(step), event["event"], clean(event["path"], 60), event["type"], _data(event))
-        table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells))
-    out.print(table)
+        steps.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells))
+    out.print(steps)
     good = result["status"] == "SUCCEEDED"
     out.print(Text(f"{'✔' if good else '✘'} {clean(result['status'])}", style="green" if good else "red"))
     shown = result["output"] if good else {name: result.get(name) for name in ("error", "cause")}

@@ -72,7 +72,7 @@ def note(doc: Mapping[str, Json], now: datetime) -> str:
     return clean(told)
 
 
-def _whom(asked: Mapping[str, Json]) -> str:
+def whom(asked: Mapping[str, Json]) -> str:
     """Return whom a human task waits for, shortened for many."""
     names = [*asked.get("to", ()), *(f"the group {name}" for name in asked.get("groups", ()))]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
@@ -84,9 +84,9 @@ def open_question(doc: Mapping[str, Json]) -> str:
     waiting = (doc.get("questions") or {}).get("open") or ()
     if not waiting:
         return ""
-    one = waiting[0]
-    whom = "the planner" if one.get("planner") else _whom(one)
-    return f"waits for an answer of {whom} to {one['id']}: {one['title']}"
+    question = waiting[0]
+    asked = "the planner" if question.get("planner") else whom(question)
+    return f"waits for an answer of {asked} to {question['id']}: {question['title']}"
 
 
 def _answered(doc: Mapping[str, Json]) -> str:
@@ -98,7 +98,7 @@ def _answered(doc: Mapping[str, Json]) -> str:
 def _running(doc: Mapping[str, Json], now: datetime) -> str:
     kind = str(doc.get("type"))
     if kind in _AWAITED:
-        return f"waits for {_whom(doc['asked']) if doc.get('asked') else _AWAITED[kind]}"
+        return f"waits for {whom(doc['asked']) if doc.get('asked') else _AWAITED[kind]}"
     return _wait(doc, now) if kind == "Wait" else counts(doc) if kind in _PARTS else _holder(doc, now)
 
 
@@ -128,7 +128,7 @@ def _pending(doc: Mapping[str, Json], now: datetime) -> str:
     if left is not None and left > 0:
         return f"{'is tried again' if error else 'may be taken'} in {span(math.ceil(left))}{error}"
     if left is not None and error:
-        return f"ready to be tried again{_for_whom(doc)}{error}"
+        return f"ready to be tried again{_forwhom(doc)}{error}"
     if error:
         return str(doc["last_error"])
     waiting = [name for name, epoch in (doc.get("waits_for") or {}).items() if not epoch]
@@ -140,16 +140,16 @@ def _pending(doc: Mapping[str, Json], now: datetime) -> str:
 def _unstarted(doc: Mapping[str, Json]) -> str | None:
     """Return what a ready state waits for besides an agent: for the run to be started, or resumed."""
     if doc.get("paused"):
-        return f"the run is paused; then{_for_whom(doc)}"
+        return f"the run is paused; then{_forwhom(doc)}"
     if doc.get("blocked"):
-        return f"an issue blocks the run; then{_for_whom(doc)}"
-    return f"not started yet;{_for_whom(doc)}" if doc.get("awaits_start") else None
+        return f"an issue blocks the run; then{_forwhom(doc)}"
+    return f"not started yet;{_forwhom(doc)}" if doc.get("awaits_start") else None
 
 
 def _ready(doc: Mapping[str, Json], now: datetime) -> str:
     since = _left(doc.get("ready_since"), now)
     taken = "taken by nobody yet" if since is None or since > -1 else f"not taken for {span(-since)}"
-    return f"ready{_for_whom(doc)}, {taken}{_not_told(doc)}"
+    return f"ready{_forwhom(doc)}, {taken}{_not_told(doc)}"
 
 
 def _not_told(doc: Mapping[str, Json]) -> str:
@@ -158,7 +158,7 @@ def _not_told(doc: Mapping[str, Json]) -> str:
     return f"; {trouble['agent']} could not be told: {trouble['error']}" if isinstance(trouble, dict) else ""
 
 
-def _for_whom(doc: Mapping[str, Json]) -> str:
+def _forwhom(doc: Mapping[str, Json]) -> str:
     """Return who may take a state, shortened for a long pool."""
     agents: list[str] | None = doc.get("agents")
     if agents is None:
@@ -187,7 +187,7 @@ def _holder(doc: Mapping[str, Json], now: datetime) -> str:
         return held
     if left > 0:
         return f"{held}, lease ends in {left:.0f} s"
-    return f"{held}, lease has expired" + (f"; ready{_for_whom(doc)}" if doc.get("ready") else "")
+    return f"{held}, lease has expired" + (f"; ready{_forwhom(doc)}" if doc.get("ready") else "")
 
 
 def _left(moment: Json, now: datetime) -> float | None:

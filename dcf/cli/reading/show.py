@@ -16,12 +16,6 @@ _MOST_FOR_PROGRAMS = 2_000
 """Limit on the open states inside Parallel and Map that `dcf show --json` prints."""
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the commands to an application."""
-    app.command()(show)
-    app.command()(doctor)
-
-
 def show(
     workflow_id: OptionalRun = None,
     as_json: JsonFlag = False,

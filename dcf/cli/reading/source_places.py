@@ -14,13 +14,18 @@ if TYPE_CHECKING:
     from dcf.application.application import Application
 
 
-def print_places(document: Json, states: Mapping[str, Json]) -> None:
-    """Print the place and the code of each state, or of the expression that its cause says failed there."""
+def lines_of(document: Json, states: Mapping[str, Json]) -> list[str]:
+    """Return the place and the code of each state, or of the expression that its cause says failed there."""
     from dcf.core.definitions.sources import line_of
 
     is_read = isinstance(document, Mapping)
     lines = [line_of(document, state, cause) for state, cause in states.items()] if is_read else []
-    print_lines({}, filter(None, lines))
+    return list(dict.fromkeys(line for line in lines if line))
+
+
+def print_places(document: Json, states: Mapping[str, Json]) -> None:
+    """Print the place and the code of each state."""
+    print_lines({}, lines_of(document, states))
 
 
 def print_lines(failed: Mapping[str, str], more: Iterable[str] = ()) -> None:

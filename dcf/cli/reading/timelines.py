@@ -38,11 +38,6 @@ _CELLS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("runs timeline")(show_timeline)
-
-
 def show_timeline(
     workflow_id: OptionalRun = None,
     as_json: JsonFlag = False,
@@ -100,6 +95,7 @@ def made(
 def _machine(document: Json) -> "Machine | None":
     """Return the workflow of the run; None for one that cannot be read, in a file that somebody changed."""
     from dcf.core.definitions.model import read_definition
+    from dcf.features import installed_language  # noqa: F401 - a workflow is read
 
     try:
         return read_definition(document).machine

@@ -13,7 +13,6 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from dcf.cli.arguments import JsonFlag
@@ -21,7 +20,7 @@ from dcf.cli.commands.formats import print_json
 from dcf.cli.places.place import Place, place
 from dcf.cli.reading.answers import ask, first_reason
 from dcf.cli.reading.notes import span
-from dcf.cli.reading.views import console, listed_status
+from dcf.cli.reading.views import console, listed_status, table
 from dcf.cli.text import clean
 from dcf.errors import PASSING, DcfError
 from dcf.values.instants import from_text, seconds, to_text
@@ -38,11 +37,6 @@ MOST_HELD: Final = 100
 
 _AROUND: Final = 6
 """Lines of the screen that are no rows: headings, column names, and the gap."""
-
-
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("runs top")(top)
 
 
 def top(
@@ -114,38 +108,33 @@ def view(document: Mapping[str, Json], height: int | None = None) -> RenderableT
 def _runs(rows: list[Mapping[str, Json]]) -> RenderableType:
     if not rows:
         return Text("No run is live.", style="dim")
-    table = _table("run", "status", "states", "workflow", "why")
+    columns = ("run", "status", "states", "workflow", "why")
+    shown = table(*columns, whole=columns, overflow="ellipsis")
     for row in rows:
         done = "" if row["states"] is None else f"{row['states_done']}/{row['states']}"
         name, why = clean(row["workflow_name"] or ""), clean(row.get("why") or "")
-        table.add_row(Text(clean(row["workflow_id"])), listed_status(row), Text(done), Text(name), Text(why))
-    return table
+        shown.add_row(Text(clean(row["workflow_id"])), listed_status(row), Text(done), Text(name), Text(why))
+    return shown
 
 
 def _held(rows: list[tuple[Json, Mapping[str, Json]]], at: Json) -> RenderableType:
     if not rows:
         return Text("No agent holds anything.", style="dim")
     now = from_text(at) or 0
-    table = _table("agent", "holds", "attempt", "for", "lease")
+    columns = ("agent", "holds", "attempt", "for", "lease")
+    shown = table(*columns, whole=columns, overflow="ellipsis")
     for agent, what in rows:
         since, until = from_text(what["since"]), from_text(what["lease_expires_at"])
         took = "" if since is None else span(max(0.0, seconds(now - since)))
         place = f"{clean(what['workflow_id'])} {clean(what['state'])}"
-        table.add_row(Text(clean(agent)), Text(place), Text(str(what["attempt"])), Text(took), _lease(until, now))
-    return table
+        shown.add_row(Text(clean(agent)), Text(place), Text(str(what["attempt"])), Text(took), _lease(until, now))
+    return shown
 
 
 def _lease(until: int | None, now: int) -> Text:
     if until is None:
         return Text("")
     return Text(f"{span(seconds(until - now))} left") if until > now else Text("expired", style="red")
-
-
-def _table(*names: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in names:
-        table.add_column(name, no_wrap=True, overflow="ellipsis")
-    return table
 
 
 def _follow(used: Place, out: Console, every: float) -> None:

@@ -16,11 +16,6 @@ from dcf.values.json_text import Json
 _COLLECTOR: Final = "http://127.0.0.1:4318"
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command("runs trace")(trace)
-
-
 def trace(
     workflow_id: OptionalRun = None,
     otlp: Annotated[

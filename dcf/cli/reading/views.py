@@ -1,16 +1,15 @@
 """What the commands print for people. Text from runs is untrusted: markup and control characters are neutralized."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group, OverflowMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from dcf.cli.documents import InvalidDocument
-from dcf.cli.reading.notes import attempts, child_of, duration, elapsed, kept_signals, note, seconds, used_up
+from dcf.cli.reading.notes import attempts, child_of, duration, elapsed, kept_signals, note, used_up
 from dcf.cli.text import clean, json_text
 from dcf.errors import DcfError, InvalidDefinition, StoreUnavailable
 from dcf.runs.views.inner_states import tree
@@ -125,6 +124,16 @@ def print_line(sentence: str) -> None:
     sys.stdout.flush()
 
 
+def table(
+    *columns: str, whole: Container[str] = (), right: Container[str] = (), overflow: OverflowMethod = "fold"
+) -> Table:
+    """Return a table without lines; columns that are `whole` are not wrapped, those to the `right` are numbers."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for name in columns:
+        made.add_column(name, no_wrap=name in whole, overflow=overflow, justify="right" if name in right else "left")
+    return made
+
+
 def run_view(
     meta: Mapping[str, Json], states: Mapping[str, Json], now: datetime, more: Mapping[str, int] | None = None
 ) -> RenderableType:
@@ -154,23 +163,6 @@ def states_table(states: Mapping[str, Json], now: datetime, more: Mapping[str, i
         cells = (attempts(doc), duration(doc, now), note(doc, now))
         table.add_row(_cell(name), status_text(doc["status"]), *map(_cell, cells))
     return table
-
-
-def print_result(result: Mapping[str, Json], logs: Path | None, took_s: float) -> None:
-    """Print the end of `dcf run`: the outcome, the duration of each state, and where to look further."""
-    out = console()
-    run_id = clean(result["workflow_id"])
-    done = sum(doc["status"] not in {"pending", "running"} for doc in result["states"].values())
-    told = f"  {run_id}  {done} of {len(result['states'])} done  {seconds(took_s)}"
-    out.print(Text.assemble(status_text(result["status"]), told), soft_wrap=True)
-    out.print(states_table(result["states"], datetime.now(UTC)))
-    if result["status"] == "succeeded":
-        print_document(out, result["output"])
-    else:
-        _print_why(out, result)
-    _line(out, f"Look further:\n  dcf show {run_id}\n  dcf runs events {run_id}", "dim")
-    if logs is not None:
-        _line(out, f"Logs of its processes: {clean(logs)}", "dim")
 
 
 def _print_why(out: Console, about: Mapping[str, Json]) -> None:

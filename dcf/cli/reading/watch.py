@@ -27,11 +27,6 @@ _EVERY_THERE_S: Final = 1.0
 """The same at a server, which counts the calls of a key."""
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command()(watch)
-
-
 def watch(workflow_id: RunArgument, as_json: JsonFlag = False) -> None:
     """Watch a run until it is over: a live table on a terminal, elsewhere a line for each change.
 

@@ -19,7 +19,8 @@ from dcf.values.json_text import Json
 
 _LONGEST: Final = 2000
 _HIDDEN: Final = ("root",)
-"""Evidence that stands in the sentence already."""
+"""Evidence that the sentence contains already."""
+_OPEN: Final = frozenset({"running", "paused", "blocked"})
 
 
 def why(
@@ -39,7 +40,10 @@ def why(
     document = (
         export_files.read_file(file).explanation(workflow_id) if file is not None else _explained(workflow_id, state)
     )
-    if as_json:
+    is_open = document["run_status"] in _OPEN
+    if not is_open and not as_json and workflow_id is not None:
+        print_ended(_overview(workflow_id))
+    elif as_json:
         fields = ExplainedRun.__dataclass_fields__
         print_json({name: document[name] for name in fields if name in document})
     else:
@@ -52,14 +56,52 @@ def _explained(workflow_id: str | None, state: str | None) -> Mapping[str, Json]
     return call_verb("explain_run", workflow_id=workflow_id, state=state)
 
 
+def _overview(workflow_id: str) -> Mapping[str, Json]:
+    """Read how an ended run ended."""
+    from dcf.cli.places.place import place
+    from dcf.cli.reading.answers import overview
+    from dcf.runs.views.inner_states import EACH
+
+    with place() as used:
+        return overview(used, workflow_id, EACH)
+
+
+def print_ended(document: Mapping[str, Json]) -> None:
+    """Print how a run ended: its failed states with their errors, and the command that continues or repeats it."""
+    out, meta = console(), document["meta"]
+    run, status = clean(meta["workflow_id"]), meta["status"]
+    out.print(Text.assemble(status_text(status), f"  {run}"), soft_wrap=True)
+    failed = {path: doc for path, doc in document["states"].items() if doc["status"] == "failed"}
+    for path, doc in failed.items():
+        attempts = (
+            f" after {doc['attempts']} {'attempt' if doc['attempts'] == 1 else 'attempts'}" if doc["attempts"] else ""
+        )
+        told = f"! {path} failed{attempts}: {doc.get('last_error') or 'no error was recorded'}"
+        print_wrapped(out, Text(clean(told, _LONGEST), style="yellow"), indent=2)
+    reason = [str(meta[name]) for name in ("error", "cause", "finalize_note") if meta.get(name)]
+    if not failed and reason:
+        print_wrapped(out, Text(clean(": ".join(reason), _LONGEST)), indent=2)
+    for aim, call in _next_calls(run, status, is_final=bool(meta.get("finalized_at"))):
+        out.print(Text(f"  → {aim}: {clean(as_command(call), _LONGEST)}"), soft_wrap=True)
+
+
+def _next_calls(run: str, status: str, *, is_final: bool) -> list[tuple[str, Mapping[str, Json]]]:
+    """Return what may be done with an ended run; a finalized run can only be repeated."""
+    named = {"workflow_id": run}
+    calls = [("Read its history", {"tool": "read_run_events", "arguments": named})]
+    if status in {"failed", "cancelled"} and not is_final:
+        calls.append(("Correct the cause, then continue it", {"tool": "retry_run", "arguments": named}))
+    return [*calls, ("Run it again as a new run", {"tool": "rerun", "arguments": named})]
+
+
 def print_explanation(document: Mapping[str, Json]) -> None:
     """Print an explanation for people: for each finding a sentence, its facts, and what to do."""
     out = console()
     heading = Text.assemble(status_text(document["run_status"]), f"  {clean(document['workflow_id'])}")
     out.print(heading, soft_wrap=True)
     if not document["findings"]:
-        over = document["run_status"] not in {"running", "paused", "blocked"}
-        out.print(Text("It is over." if over else "Nothing holds it up."), soft_wrap=True)
+        has_ended = document["run_status"] not in _OPEN
+        out.print(Text("The run has ended." if has_ended else "Nothing holds it up."), soft_wrap=True)
     for finding in document["findings"]:
         print_finding(finding)
     if document["unread_states"]:

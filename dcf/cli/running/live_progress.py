@@ -64,12 +64,12 @@ class LiveProgress:
         """True if a table is drawn in place, which is gone at the end."""
         return self._live is not None
 
-    def __call__(self, found: Mapping[str, Json]) -> None:
+    def __call__(self, document: Mapping[str, Json]) -> None:
         """Show the current state of the run."""
         if self._live is not None:
-            self._live.update(_view(found, self._live.console.height), refresh=True)
+            self._live.update(_view(document, self._live.console.height), refresh=True)
         else:
-            self._tell(found)
+            self._tell(document)
 
     def say(self, sentence: str) -> None:
         """Print a sentence; on a terminal above the table."""
@@ -78,11 +78,11 @@ class LiveProgress:
         else:
             views.print_wrapped(self._live.console, Text(f"dcf: {clean(sentence, _LONGEST)}"), indent=5)
 
-    def _tell(self, found: Mapping[str, Json]) -> None:
+    def _tell(self, document: Mapping[str, Json]) -> None:
         """Print the changes of the workflow's own states; for the states inside them only the number that ended."""
-        own = {path: doc for path, doc in found["states"].items() if "/" not in path}
+        own = {path: doc for path, doc in document["states"].items() if "/" not in path}
         if not self._announced:
-            self._line(f"run {found['meta']['workflow_id']}: {len(own)} {'state' if len(own) == 1 else 'states'}")
+            self._line(f"run {document['meta']['workflow_id']}: {len(own)} {'state' if len(own) == 1 else 'states'}")
             self._announced = True
         ended = 0
         for path, doc in own.items():
@@ -92,10 +92,10 @@ class LiveProgress:
             now = (status, _tenth(doc))
             if self._seen.get(path, ("pending", 0)) != now:
                 took = duration(doc, datetime.now(UTC)) if doc.get("finished_at") else ""
-                told = ", ".join(filter(None, (status, counts(doc), took)))
-                self._line(f"{clean(name_of(path))}: {told}")
+                facts = ", ".join(filter(None, (status, counts(doc), took)))
+                self._line(f"{clean(name_of(path))}: {facts}")
             self._seen[path] = now
-        self._tell_of_the_run(found["meta"], f"{ended} of {len(own)} {'state' if len(own) == 1 else 'states'}")
+        self._tell_of_the_run(document["meta"], f"{ended} of {len(own)} {'state' if len(own) == 1 else 'states'}")
 
     def _tell_of_the_run(self, meta: Mapping[str, Json], ended: str) -> None:
         is_paused = bool(meta.get("paused_at"))
@@ -114,15 +114,15 @@ class LiveProgress:
         self._is_blocked = blocked
 
 
-def _view(found: Mapping[str, Json], height: int) -> RenderableType:
+def _view(document: Mapping[str, Json], height: int) -> RenderableType:
     """Return the table; of states inside Parallel and Map only as many as the screen has lines for."""
-    states = found["states"]
-    more: Counter[str] = Counter(found["more"])
+    states = document["states"]
+    more: Counter[str] = Counter(document["more"])
     nested = [path for path in states if "/" in path]
     lines = height - (len(states) - len(nested)) - _AROUND - len({ancestors(path)[-1] for path in nested})
     picked = pick(nested, each=EACH, most=max(1, lines))
     shown = {path: doc for path, doc in states.items() if "/" not in path or path in picked.paths}
-    return views.run_view(found["meta"], shown, datetime.now(UTC), more + Counter(picked.more))
+    return views.run_view(document["meta"], shown, datetime.now(UTC), more + Counter(picked.more))
 
 
 def _tenth(doc: Mapping[str, Json]) -> int:

@@ -40,7 +40,7 @@ class Obstacle:
         for sentence in said:
             self._say(f"waiting: {sentence}")
         if not said:
-            self._say("going on: Redis takes writes again.")
+            self._say("continuing: Redis accepts writes again.")
         self._said = said
 
 
@@ -61,6 +61,6 @@ class Silence:
                 self._is_said = True
             raise
         if self._is_said:
-            self._say("going on: the server answers again.")
+            self._say("continuing: the server answers again.")
         self._is_said = False
         return result

@@ -3,6 +3,7 @@
 What carries a run out is imported when there is a run to carry out: `dcf --help` imports this module too.
 """
 
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,14 +21,10 @@ from dcf.values.json_text import Json
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from dcf.cli.running.ending import Ending
     from dcf.cli.running.live_progress import LiveProgress
     from dcf.cli.running.run_request import Job
     from dcf.core.definitions.model import Definition
-
-
-def mount(app: typer.Typer) -> None:
-    """Add the command to an application."""
-    app.command()(run)
 
 
 def run(
@@ -52,7 +49,7 @@ def run(
     ] = None,
     assign: Annotated[
         list[str] | None,
-        typer.Option(help="STATE=AGENT: nobody works on this Task here, but an agent elsewhere or a person."),
+        typer.Option(help="STATE=AGENT: an agent or a person elsewhere does this Task, not a function here."),
     ] = None,
     run_id: Annotated[
         str | None, typer.Option("--id", help="Id of this run; default: a new one. The same id again continues it.")
@@ -72,7 +69,7 @@ def run(
         ),
     ] = None,
     direct: Annotated[
-        bool, typer.Option("--direct", help="Start no server: the functions run here, beside the control plane.")
+        bool, typer.Option("--direct", help="Run the functions in this process, without a server.")
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -105,7 +102,7 @@ def run(
 
         with LiveProgress(quiet=as_json) as show:
             _announce(job, show)
-            result, logs = execute(job, show, show.say)
+            ending = execute(job, show, show.say)
     except DcfError as error:
         if as_json:
             print_json(_no_result(run_id, error))
@@ -116,25 +113,31 @@ def run(
         views.say(" ".join(["Interrupted.", *views.notes_of(stop)]))
         raise
     if as_json:
-        print_json(result)
+        print_json(ending.result)
     else:
-        from dcf.cli.reading import source_places, views
-        from dcf.core.definitions.sources import failed_states
+        _print(job, ending, time.monotonic() - began)
+    raise typer.Exit(exit_codes.of_run(ending.result["status"]))
 
-        views.print_result(result, logs, time.monotonic() - began)
-        source_places.print_places(job.definition.document, failed_states(result["states"], result["cause"]))
-    raise typer.Exit(exit_codes.of_run(result["status"]))
+
+def _print(job: "Job", ending: "Ending", took_s: float) -> None:
+    from dcf.cli.reading.source_places import lines_of
+    from dcf.cli.running.ending import command_again, print_ending
+    from dcf.core.definitions.sources import failed_states
+
+    result = ending.result
+    lines = lines_of(job.definition.document, failed_states(result["states"], result["cause"]))
+    print_ending(ending, took_s, again=command_again(sys.argv[1:]), lines=lines)
 
 
 def _announce(job: "Job", show: "LiveProgress") -> None:
-    """Name the run before anything is started, and say who does what nobody does here."""
+    """Name the run before anything is started, and the Tasks that are done elsewhere."""
     if not show.is_live:
         show.say(f"starting run {job.run_id}")
     for state, agents in job.elsewhere.items():
-        by_hand = f"`dcf states resolve {job.run_id} {state} --output JSON` ends it by hand"
+        by_hand = f"`dcf states resolve {job.run_id} {state} --output JSON` completes it by hand"
         show.say(f"{state} is left to {' or '.join(agents)}; {by_hand}.")
     for name in job.asking:
-        show.say(f"{name} asks people; `dcf inbox {job.run_id}` shows what, and how to answer.")
+        show.say(f"{name} will ask a person; `dcf inbox {job.run_id}` then shows the question, and how to answer.")
 
 
 def _job(

@@ -145,4 +145,4 @@ def _delete_key(place: RunPlace, key_id: str) -> None:
     try:
         place.found.keys.delete(key_id)
     except DcfError as error:  # what became of the run is told all the same
-        log.warning("API key %s of this run was not deleted (%s); it expires by itself", key_id, error.message)
+        log.warning("API key %s of this run was not deleted (%s); it expires automatically", key_id, error.message)

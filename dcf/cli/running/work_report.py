@@ -10,6 +10,7 @@ from typing import Final, TextIO
 from dcf.cli.text import clean, json_text
 from dcf.values.json_text import Json
 from dcf.worker.calls import Work
+from dcf.worker.parking import is_parked
 from dcf.worker.results import Result
 
 _EVERY_S: Final = 2.0
@@ -38,6 +39,9 @@ class WorkReport:
         if result["new_status"] == "succeeded":
             self._note("done", work)
             return
+        if is_parked(result):
+            self.lost(work, f"{result['reason']}; until {result['limited_until']}")
+            return
         error, cause = result["error_name"], result["error_message"]
         self._failure = f"; last failure: {clean(f'{work.name}: {error}: {cause}', 300)}"
         self._note("failed", work, error=error, cause=cause)
@@ -48,12 +52,12 @@ class WorkReport:
 
     def stopping(self, signal_name: str, grace_s: float) -> None:
         """Tell that no more states are taken."""
-        held = self._held()
+        active = self._held()
         if self._as_json:
-            self._print({"event": "stopping", "signal": signal_name, "in_hand": held})
+            self._print({"event": "stopping", "signal": signal_name, "in_hand": active})
             return
-        what = "no state is in hand" if not held else f"{_states(held)} in hand may finish for {grace_s:g} s"
-        self._say(f"{signal_name}: takes no more; {what}. A second signal ends it at once.")
+        event = "no state is running" if not active else f"{_states(active)} may finish within {grace_s:g} s"
+        self._say(f"{signal_name}: takes no new states; {event}. A second signal ends it at once.")
 
     def stopped(self, given_back: list[Work]) -> None:
         """Tell what became of everything."""
@@ -64,7 +68,7 @@ class WorkReport:
         self._say(self._summary())
         if names:
             more = f" and {len(names) - 5} more" if len(names) > 5 else ""  # noqa: PLR2004 - what fits on a line or two
-            self._say(f"gave back what was not finished, for others to do: {', '.join(names[:5])}{more}")
+            self._say(f"released unfinished states for other workers: {', '.join(names[:5])}{more}")
 
     def _held(self) -> int:
         counts = self._counts
@@ -72,15 +76,15 @@ class WorkReport:
 
     def _summary(self) -> str:
         counts = self._counts
-        told = [f"{counts['taken']} taken", f"{counts['done']} done", f"{counts['failed']} failed"]
-        told += [f"{counts['lost']} given back or lost"] if counts["lost"] else []
-        return ", ".join(told) + self._failure
+        parts = [f"{counts['taken']} taken", f"{counts['done']} done", f"{counts['failed']} failed"]
+        parts += [f"{counts['lost']} released or lost"] if counts["lost"] else []
+        return ", ".join(parts) + self._failure
 
-    def _note(self, what: str, work: Work, **more: Json) -> None:
+    def _note(self, event: str, work: Work, **more: Json) -> None:
         with self._writing:
-            self._counts[what] += 1
+            self._counts[event] += 1
         if self._as_json:
-            self._print({"event": what, "workflow_id": work.workflow_id, "state": work.state, **more})
+            self._print({"event": event, "workflow_id": work.workflow_id, "state": work.state, **more})
         else:
             self._changed.set()
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from dcf.client.arguments import Span, document_text, listed_if_any, seconds
 from dcf.client.calls import call_pages, call_tool
 from dcf.client.exchange import Conversation, Stream
 from dcf.features.webhooks.records import AgentPlatformName, NewKeyName, RegisteredAgent
+from dcf.values.json_text import Json
 from dcf.verbs.records.agents import CreatedWorkers, DeletedAgent, RemovedLimits, ResolvedAgent
 from dcf.verbs.records.assignment import MyAssignment
 
@@ -40,16 +40,12 @@ def register_agent(
 
 def list_registered_agents() -> Stream[RegisteredAgent]:
     """List the agents that were registered: where they are, the ids of their keys, and why one is left alone now."""
-    return call_pages(
-        RegisteredAgent,
-        "list_registered_agents",
-        "agents",
-    )
+    return call_pages(RegisteredAgent, "list_registered_agents", "agents")
 
 
 def create_worker_agents(
     *,
-    workflow: Mapping[str, Any] | Path | None = None,
+    workflow: Mapping[str, Json] | Path | None = None,
     workflow_id: str | None = None,
     imports_base_dir: str | None = None,
     agent_name_prefix: str | None = None,
@@ -75,56 +71,26 @@ def create_worker_agents(
     )
 
 
-def resolve_agent_name_to_id(
-    agent_name: str,
-) -> Conversation[ResolvedAgent]:
+def resolve_agent_name_to_id(agent_name: str) -> Conversation[ResolvedAgent]:
     """Get the id of an agent whose name you know, where one is asked for."""
-    return call_tool(
-        ResolvedAgent,
-        "resolve_agent_name_to_id",
-        agent_name=agent_name,
-    )
+    return call_tool(ResolvedAgent, "resolve_agent_name_to_id", agent_name=agent_name)
 
 
-def delete_agent(
-    *,
-    agent_name: str | None = None,
-    agent_id: str | None = None,
-) -> Conversation[DeletedAgent]:
+def delete_agent(*, agent_name: str | None = None, agent_id: str | None = None) -> Conversation[DeletedAgent]:
     """Remove one agent that was made for a run; `finalize` does it for all agents of a run.
 
     Name it by `agent_name` or `agent_id`. Other agents can be deleted only by an operator.
     """
-    return call_tool(
-        DeletedAgent,
-        "delete_agent",
-        agent_name=agent_name,
-        agent_id=agent_id,
-    )
+    return call_tool(DeletedAgent, "delete_agent", agent_name=agent_name, agent_id=agent_id)
 
 
-def remove_tool_return_limits(
-    agent_id: str,
-) -> Conversation[RemovedLimits]:
+def remove_tool_return_limits(agent_id: str) -> Conversation[RemovedLimits]:
     """Lift the limit on how much text an agent's tools may return, when their answers come cut off."""
-    return call_tool(
-        RemovedLimits,
-        "remove_tool_return_limits",
-        agent_id=agent_id,
-    )
+    return call_tool(RemovedLimits, "remove_tool_return_limits", agent_id=agent_id)
 
 
 def get_my_assignment(
-    agent_id: str,
-    *,
-    workflow_id: str | None = None,
-    state: str | None = None,
+    agent_id: str, *, workflow_id: str | None = None, state: str | None = None
 ) -> Conversation[MyAssignment]:
     """Get what is yours to do, whenever you are unsure: states, their inputs, your skills, and the `next` calls."""
-    return call_tool(
-        MyAssignment,
-        "get_my_assignment",
-        agent_id=agent_id,
-        workflow_id=workflow_id,
-        state=state,
-    )
+    return call_tool(MyAssignment, "get_my_assignment", agent_id=agent_id, workflow_id=workflow_id, state=state)

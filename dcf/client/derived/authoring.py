@@ -30,10 +30,7 @@ def csv_to_manifests(
 
 
 def csv_to_stub_config(
-    *,
-    mcp_tools_csv_path: str = "mcp_tools.csv",
-    mcp_cases_csv_path: str = "mcp_cases.csv",
-    out_path: str | None = None,
+    *, mcp_tools_csv_path: str = "mcp_tools.csv", mcp_cases_csv_path: str = "mcp_cases.csv", out_path: str | None = None
 ) -> Conversation[WrittenStubConfig]:
     """Write the configuration of the stub MCP server from CSV tables of tools and cases.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from dcf.client.arguments import Askees, askees, json_text, listed, object_text, request_id_for, rows
+from dcf.client.arguments import Askees, JsonObject, askees, json_text, listed, object_text, request_id_for, rows
 from dcf.client.calls import call_tool
 from dcf.client.exchange import Conversation
 from dcf.features.questions.records import AskedQuestion, CorrectedResult, LeftNote
@@ -14,12 +14,7 @@ from dcf.verbs.records.leases import AcquiredLease, ClaimedState, RenewedLease
 
 
 def leave_note(
-    workflow_id: str,
-    text: str,
-    *,
-    agent_id: str,
-    state: str | None = None,
-    request_id: str | None = None,
+    workflow_id: str, text: str, *, agent_id: str, state: str | None = None, request_id: str | None = None
 ) -> Conversation[LeftNote]:
     """Tell the run's planner what is no result, such as what you found odd. Nobody waits for it."""
     return call_tool(
@@ -87,13 +82,7 @@ def correct_result(
 
 
 def log_event(
-    workflow_id: str,
-    state: str,
-    lease_token: str,
-    number: int,
-    message: str,
-    *,
-    fields: Json = MISSING,
+    workflow_id: str, state: str, lease_token: str, number: int, message: str, *, fields: Json = MISSING
 ) -> Conversation[WrittenLine]:
     """Write a line into the history of the run while you hold a state: for programs that tell how their work goes.
 
@@ -181,7 +170,7 @@ def update_workflow_control_plane(
     claim_next: bool = False,
     owner_agent_id: str | None = None,
     lease_ttl_s: int | None = None,
-    usage: Mapping[str, Json] | None = None,
+    usage: JsonObject | None = None,
     whole_input: bool = False,
     attempts_increment: int | None = None,
     set_started_at: bool = False,

@@ -13,12 +13,7 @@ from dcf.verbs.records.files import (
 )
 
 
-def list_directory(
-    path: str = ".",
-    *,
-    recursive: bool = False,
-    include_hidden: bool = False,
-) -> Stream[ListedPath]:
+def list_directory(path: str = ".", *, recursive: bool = False, include_hidden: bool = False) -> Stream[ListedPath]:
     """List what is in a directory; links are shown and not followed. Pages are read as they are needed."""
     return call_pages(
         ListedPath,
@@ -32,30 +27,14 @@ def list_directory(
 
 
 def read_file(
-    path: str,
-    *,
-    offset: int = 0,
-    length: int | None = None,
-    encoding: EncodingName = "utf-8",
+    path: str, *, offset: int = 0, length: int | None = None, encoding: EncodingName = "utf-8"
 ) -> Conversation[ReadFile]:
     """Read a file or a part of it; a long one goes on at next_offset. Text is never cut inside a character."""
-    return call_tool(
-        ReadFile,
-        "read_file",
-        path=path,
-        offset=offset,
-        length=length,
-        encoding=encoding,
-    )
+    return call_tool(ReadFile, "read_file", path=path, offset=offset, length=length, encoding=encoding)
 
 
 def write_file(
-    path: str,
-    content: str,
-    *,
-    append: bool = False,
-    encoding: EncodingName = "utf-8",
-    create_parents: bool = True,
+    path: str, content: str, *, append: bool = False, encoding: EncodingName = "utf-8", create_parents: bool = True
 ) -> Conversation[WrittenFile]:
     """Write a file: replace it as a whole, or add to its end with `append=True`."""
     return call_tool(
@@ -69,42 +48,18 @@ def write_file(
     )
 
 
-def create_directory(
-    path: str,
-    *,
-    parents: bool = True,
-    exist_ok: bool = True,
-) -> Conversation[MadeDirectory]:
+def create_directory(path: str, *, parents: bool = True, exist_ok: bool = True) -> Conversation[MadeDirectory]:
     """Create a directory where files are to be written."""
-    return call_tool(
-        MadeDirectory,
-        "create_directory",
-        path=path,
-        parents=parents,
-        exist_ok=exist_ok,
-    )
+    return call_tool(MadeDirectory, "create_directory", path=path, parents=parents, exist_ok=exist_ok)
 
 
-def delete_path(
-    path: str,
-    *,
-    recursive: bool = False,
-) -> Conversation[DeletedPath]:
+def delete_path(path: str, *, recursive: bool = False) -> Conversation[DeletedPath]:
     """Remove a file, a link itself, or a directory; of a full one only with `recursive=True`."""
-    return call_tool(
-        DeletedPath,
-        "delete_path",
-        path=path,
-        recursive=recursive or None,
-    )
+    return call_tool(DeletedPath, "delete_path", path=path, recursive=recursive or None)
 
 
 def move_path(
-    source: str,
-    destination: str,
-    *,
-    overwrite: bool = False,
-    create_parents: bool = True,
+    source: str, destination: str, *, overwrite: bool = False, create_parents: bool = True
 ) -> Conversation[MovedPath]:
     """Move or rename a file or directory, in one step."""
     return call_tool(

@@ -1,8 +1,8 @@
 """What the clients do for the verbs of the toolset growing. Derived from their descriptions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from dcf.client.arguments import array_text, json_text, listed, object_text, request_id_for
+from dcf.client.arguments import JsonObject, array_text, json_text, listed, object_text, request_id_for
 from dcf.client.calls import call_tool
 from dcf.client.exchange import Conversation
 from dcf.features.growing.records import AddedUnits, ClosedRun, ClosedStatusName, OpenedRun, ReopenedUnit, SealedGroup
@@ -106,11 +106,7 @@ def seal_group(
 
 
 def retry_unit(
-    workflow_id: str,
-    unit: str,
-    *,
-    request_id: str | None = None,
-    reason: str | None = None,
+    workflow_id: str, unit: str, *, request_id: str | None = None, reason: str | None = None
 ) -> Conversation[ReopenedUnit]:
     """Let a failed unit of a run that grows be taken again, as a new attempt of the same unit."""
     return call_tool(
@@ -124,11 +120,7 @@ def retry_unit(
 
 
 def rewind_unit(
-    workflow_id: str,
-    unit: str,
-    *,
-    request_id: str | None = None,
-    reason: str | None = None,
+    workflow_id: str, unit: str, *, request_id: str | None = None, reason: str | None = None
 ) -> Conversation[ReopenedUnit]:
     """Reopen a unit of a run that grows, and all that followed it: their holders must stop, and outputs are gone."""
     return call_tool(
@@ -148,8 +140,8 @@ def close_run(
     summary: str | None = None,
     achievements: Sequence[str] = (),
     limitations: Sequence[str] = (),
-    metrics: Mapping[str, Json] | None = None,
-    output: Mapping[str, Json] | None = None,
+    metrics: JsonObject | None = None,
+    output: JsonObject | None = None,
     force: bool = False,
     request_id: str | None = None,
     reason: str | None = None,

@@ -1,13 +1,10 @@
 """What the clients do for the verbs of the toolset journal. Derived from their descriptions."""
 
-from collections.abc import Mapping
-
-from dcf.client.arguments import Moment, moment_text, object_text, request_id_for
+from dcf.client.arguments import JsonObject, Moment, moment_text, object_text, request_id_for
 from dcf.client.calls import call_pages, call_tool
 from dcf.client.exchange import Conversation, Stream
 from dcf.features.agent_context.records import AgentContext
 from dcf.features.journal.records import AddedEntry, EntryKindName, ReadEntry, ResolvedIssue
-from dcf.values.json_text import Json
 
 
 def get_context(
@@ -36,7 +33,7 @@ def add_journal_entry(
     text: str,
     *,
     agent_id: str,
-    details: Mapping[str, Json] | None = None,
+    details: JsonObject | None = None,
     state: str | None = None,
     blocks: bool = False,
     key: str | None = None,

@@ -1,9 +1,9 @@
 """What the clients do for the verbs of the toolset knowledge. Derived from their descriptions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
-from dcf.client.arguments import listed, listed_if_any, object_text
+from dcf.client.arguments import JsonObject, listed, listed_if_any, object_text
 from dcf.client.calls import call_pages, call_tool
 from dcf.client.exchange import Conversation, Stream
 from dcf.features.catalogue.records import (
@@ -38,7 +38,7 @@ def put_definition(
     globs: Sequence[str] = (),
     always_apply: bool = False,
     complexity: ComplexityName | None = None,
-    attributes: Mapping[str, Json] | None = None,
+    attributes: JsonObject | None = None,
     project: str | None = None,
     session: str | None = None,
     expires_in_s: int = 86400,
@@ -145,13 +145,7 @@ def delete_definition(
 ) -> Conversation[DeletedDefinition]:
     """Delete a definition with all its versions. Runs that were opened with it keep its hash."""
     return call_tool(
-        DeletedDefinition,
-        "delete_definition",
-        kind=kind,
-        name=name,
-        project=project,
-        session=session,
-        reason=reason,
+        DeletedDefinition, "delete_definition", kind=kind, name=name, project=project, session=session, reason=reason
     )
 
 
@@ -166,8 +160,8 @@ def add_finding(
     project: str | None = None,
     workflow_id: str | None = None,
     state: str | None = None,
-    location: Mapping[str, Json] | None = None,
-    metadata: Mapping[str, Json] | None = None,
+    location: JsonObject | None = None,
+    metadata: JsonObject | None = None,
     agent_id: str | None = None,
     key: str | None = None,
 ) -> Conversation[ShownFinding]:
@@ -226,15 +220,9 @@ def search_findings(
     )
 
 
-def get_finding(
-    finding_id: str,
-) -> Conversation[ShownFinding]:
+def get_finding(finding_id: str) -> Conversation[ShownFinding]:
     """Read one finding whole, with what became of it."""
-    return call_tool(
-        ShownFinding,
-        "get_finding",
-        finding_id=finding_id,
-    )
+    return call_tool(ShownFinding, "get_finding", finding_id=finding_id)
 
 
 def update_finding(
@@ -267,18 +255,9 @@ def update_finding(
     )
 
 
-def delete_finding(
-    finding_id: str,
-    *,
-    reason: str | None = None,
-) -> Conversation[DeletedFinding]:
+def delete_finding(finding_id: str, *, reason: str | None = None) -> Conversation[DeletedFinding]:
     """Delete a finding for good, such as one with a secret in it. What only does not hold any more is deprecated."""
-    return call_tool(
-        DeletedFinding,
-        "delete_finding",
-        finding_id=finding_id,
-        reason=reason,
-    )
+    return call_tool(DeletedFinding, "delete_finding", finding_id=finding_id, reason=reason)
 
 
 def promote_issue(

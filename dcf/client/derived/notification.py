@@ -22,8 +22,9 @@ def await_workflow_event(
     lease_functions: Mapping[str, Sequence[str]] | None = None,
     request_id: str | None = None,
     whole_input: bool = False,
+    unassigned: bool = False,
 ) -> Conversation[AwaitedEvent]:
-    """Wait for your next `work`: it comes leased, with its input and `next` calls; on 'timeout' call again.
+    """Wait for `work`: it comes leased, with its input and `next` calls; on 'timeout' call again.
 
     Renew within `sign_within_s` what takes longer. Events without `work` come again until you acknowledge them.
     """
@@ -40,6 +41,7 @@ def await_workflow_event(
         lease_functions=lease_functions,
         request_id=request_id_for(request_id),
         whole_input=whole_input or None,
+        unassigned=unassigned or None,
     )
 
 

@@ -1,9 +1,10 @@
 """What the clients do for the verbs of the toolset operations. Derived from their descriptions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from dcf.client.arguments import (
     Agents,
+    JsonObject,
     Moment,
     agents_text,
     json_text,
@@ -24,21 +25,13 @@ from dcf.verbs.records.beginnings import RetriedRun, StartedRun
 from dcf.verbs.records.runs import ListedRun, OperatedRun, ResolvedState, RunStatusName
 
 
-def why(
-    workflow_id: str,
-    state: str | None = None,
-) -> Conversation[ExplainedRun]:
+def why(workflow_id: str, state: str | None = None) -> Conversation[ExplainedRun]:
     """Explain why a run does not move: call this when it takes longer than expected.
 
     Each finding has a cause, a sentence, the facts behind it, since when, and what helps, as a command and as a call.
     With no finding nothing holds it up. With `state` it explains that state, also one that waits for others.
     """
-    return call_tool(
-        ExplainedRun,
-        "explain_run",
-        workflow_id=workflow_id,
-        state=state,
-    )
+    return call_tool(ExplainedRun, "explain_run", workflow_id=workflow_id, state=state)
 
 
 def read_health() -> Conversation[ReadHealth]:
@@ -47,50 +40,29 @@ def read_health() -> Conversation[ReadHealth]:
     Each check has a level (ok, warning, failing), a sentence and a remedy: whether Redis takes writes (a small key is
     written), memory, durability, replicas, clock, agents seen, the agent platform, lists of runs.
     """
-    return call_tool(
-        ReadHealth,
-        "read_health",
-    )
+    return call_tool(ReadHealth, "read_health")
 
 
-def delete(
-    workflow_id: str,
-    *,
-    reason: str | None = None,
-    request_id: str | None = None,
-) -> Conversation[DeletedRun]:
+def delete(workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Conversation[DeletedRun]:
     """Delete a run that is over, with its documents, outputs and history, for good.
 
     A running run is refused (run_live): cancel it first. A run on hold is refused (on_hold). Repeated, with or without
     a request_id, it finds that the run is gone.
     """
     return call_tool(
-        DeletedRun,
-        "delete_run",
-        workflow_id=workflow_id,
-        reason=reason,
-        request_id=request_id_for(request_id),
+        DeletedRun, "delete_run", workflow_id=workflow_id, reason=reason, request_id=request_id_for(request_id)
     )
 
 
 def hold(
-    workflow_id: str,
-    *,
-    hold: bool = True,
-    reason: str | None = None,
-    request_id: str | None = None,
+    workflow_id: str, *, hold: bool = True, reason: str | None = None, request_id: str | None = None
 ) -> Conversation[HeldRun]:
     """Put a run on hold, so that nobody deletes it and it does not expire, or release it with `hold=False`.
 
     For records that must be kept, whatever the retention says. It does not stop the run.
     """
     return call_tool(
-        HeldRun,
-        "hold_run",
-        workflow_id=workflow_id,
-        hold=hold,
-        reason=reason,
-        request_id=request_id_for(request_id),
+        HeldRun, "hold_run", workflow_id=workflow_id, hold=hold, reason=reason, request_id=request_id_for(request_id)
     )
 
 
@@ -120,11 +92,7 @@ def read_usage(
 
 
 def set_budget(
-    workflow_id: str,
-    budget: Mapping[str, Json] | None,
-    *,
-    reason: str | None = None,
-    request_id: str | None = None,
+    workflow_id: str, budget: JsonObject | None, *, reason: str | None = None, request_id: str | None = None
 ) -> Conversation[GivenBudget]:
     """Say what a run may use up: tokens (in and out), money, seconds. Limits left out stay; {} takes all away.
 
@@ -140,58 +108,31 @@ def set_budget(
     )
 
 
-def cancel(
-    workflow_id: str,
-    *,
-    reason: str | None = None,
-    request_id: str | None = None,
-) -> Conversation[OperatedRun]:
+def cancel(workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Conversation[OperatedRun]:
     """End a run at once: call this when its work is not wanted any more.
 
     Open states become cancelled, unreached ones skipped; holders are told to stop and their late writes are refused.
     `finalize` still closes it afterwards.
     """
     return call_tool(
-        OperatedRun,
-        "cancel_run",
-        workflow_id=workflow_id,
-        reason=reason,
-        request_id=request_id_for(request_id),
+        OperatedRun, "cancel_run", workflow_id=workflow_id, reason=reason, request_id=request_id_for(request_id)
     )
 
 
-def pause(
-    workflow_id: str,
-    *,
-    reason: str | None = None,
-    request_id: str | None = None,
-) -> Conversation[OperatedRun]:
+def pause(workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Conversation[OperatedRun]:
     """Pause a run: nobody gets a lease until `resume`; those who work may renew, finish and release.
 
     What follows a completed state waits. Timeouts, retry times and Waits go on as always.
     """
     return call_tool(
-        OperatedRun,
-        "pause_run",
-        workflow_id=workflow_id,
-        reason=reason,
-        request_id=request_id_for(request_id),
+        OperatedRun, "pause_run", workflow_id=workflow_id, reason=reason, request_id=request_id_for(request_id)
     )
 
 
-def resume(
-    workflow_id: str,
-    *,
-    reason: str | None = None,
-    request_id: str | None = None,
-) -> Conversation[OperatedRun]:
+def resume(workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Conversation[OperatedRun]:
     """Let a paused run go on: the agents of all states that can be taken are told."""
     return call_tool(
-        OperatedRun,
-        "resume_run",
-        workflow_id=workflow_id,
-        reason=reason,
-        request_id=request_id_for(request_id),
+        OperatedRun, "resume_run", workflow_id=workflow_id, reason=reason, request_id=request_id_for(request_id)
     )
 
 
@@ -298,12 +239,7 @@ def rerun(
     )
 
 
-def retry(
-    workflow_id: str,
-    *,
-    reason: str | None = None,
-    request_id: str | None = None,
-) -> Conversation[RetriedRun]:
+def retry(workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Conversation[RetriedRun]:
     """Continue a run that failed, timed out, was cancelled or is on hold: call this once the cause is corrected.
 
     Only an operator releases a run that is on hold. All that succeeded is kept, iterations and branches too. The rest
@@ -311,9 +247,5 @@ def retry(
     `rerun`.
     """
     return call_tool(
-        RetriedRun,
-        "retry_run",
-        workflow_id=workflow_id,
-        reason=reason,
-        request_id=request_id_for(request_id),
+        RetriedRun, "retry_run", workflow_id=workflow_id, reason=reason, request_id=request_id_for(request_id)
     )

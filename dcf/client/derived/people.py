@@ -1,8 +1,6 @@
 """What the clients do for the verbs of the toolset people. Derived from their descriptions."""
 
-from collections.abc import Mapping
-
-from dcf.client.arguments import json_text, object_text, request_id_for
+from dcf.client.arguments import JsonObject, json_text, object_text, request_id_for
 from dcf.client.calls import call_pages, call_tool
 from dcf.client.exchange import Conversation, Stream
 from dcf.features.external.records import EndedTask, LivingTask, SentSignal
@@ -13,12 +11,7 @@ from dcf.values.json_text import Json
 
 
 def signal(
-    workflow_id: str,
-    name: str,
-    payload: Json = MISSING,
-    *,
-    reason: str | None = None,
-    request_id: str | None = None,
+    workflow_id: str, name: str, payload: Json = MISSING, *, reason: str | None = None, request_id: str | None = None
 ) -> Conversation[SentSignal]:
     """Send a signal into a run, for a Task with the Resource dcf:signal: call this when what it waits for has happened.
 
@@ -36,10 +29,7 @@ def signal(
 
 
 def send_task_success(
-    task_token: str,
-    output: Json = MISSING,
-    *,
-    usage: Mapping[str, Json] | None = None,
+    task_token: str, output: Json = MISSING, *, usage: JsonObject | None = None
 ) -> Conversation[EndedTask]:
     """Answer a Task that waits for a callback: call this when what its task token was handed out for is done.
 
@@ -55,11 +45,7 @@ def send_task_success(
 
 
 def send_task_failure(
-    task_token: str,
-    *,
-    error: str | None = None,
-    cause: str | None = None,
-    usage: Mapping[str, Json] | None = None,
+    task_token: str, *, error: str | None = None, cause: str | None = None, usage: JsonObject | None = None
 ) -> Conversation[EndedTask]:
     """Fail a Task that waits for a callback: call this when what its task token was handed out for cannot be done.
 
@@ -75,15 +61,9 @@ def send_task_failure(
     )
 
 
-def send_task_heartbeat(
-    task_token: str,
-) -> Conversation[LivingTask]:
+def send_task_heartbeat(task_token: str) -> Conversation[LivingTask]:
     """Say that a Task which waits for a callback is still worked on, before its HeartbeatSeconds pass."""
-    return call_tool(
-        LivingTask,
-        "send_task_heartbeat",
-        task_token=task_token,
-    )
+    return call_tool(LivingTask, "send_task_heartbeat", task_token=task_token)
 
 
 def list_human_tasks(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from dcf.client.arguments import Agents, agents_text, document_text, json_text, rows
 from dcf.client.calls import call_tool
@@ -13,7 +13,7 @@ from dcf.verbs.records.beginnings import CreatedControlPlane, FinalizedRun
 
 
 def create_workflow_control_plane(
-    workflow: Mapping[str, Any] | Path,
+    workflow: Mapping[str, Json] | Path,
     input: Json = MISSING,
     *,
     workflow_id: str | None = None,

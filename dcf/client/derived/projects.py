@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from dcf.client.arguments import array_text, object_text
+from dcf.client.arguments import JsonObject, array_text, object_text
 from dcf.client.calls import call_pages, call_tool
 from dcf.client.exchange import Conversation, Stream
 from dcf.features.projects.records import DeletedProject, ListedProject, MadeProject, ReadProject
@@ -15,12 +15,12 @@ def put_project(
     name: str | None = None,
     paths: Sequence[str | Mapping[str, str]] | None = None,
     forget_paths: Sequence[str | Mapping[str, str]] | None = None,
-    git: Mapping[str, Json] | None = None,
+    git: JsonObject | None = None,
     description: str | None = None,
     features: Sequence[Json] | None = None,
-    metadata: Mapping[str, Json] | None = None,
+    metadata: JsonObject | None = None,
     max_in_progress: int | None = None,
-    budget: Mapping[str, Json] | None = None,
+    budget: JsonObject | None = None,
     revision: int | None = None,
     reason: str | None = None,
 ) -> Conversation[MadeProject]:
@@ -48,44 +48,17 @@ def put_project(
 
 
 def get_project(
-    project: str | None = None,
-    *,
-    path: str | None = None,
-    machine: str | None = None,
+    project: str | None = None, *, path: str | None = None, machine: str | None = None
 ) -> Conversation[ReadProject]:
     """Read a project by its id, or by a directory that you work in, with how its runs stand."""
-    return call_tool(
-        ReadProject,
-        "get_project",
-        project=project,
-        path=path,
-        machine=machine,
-    )
+    return call_tool(ReadProject, "get_project", project=project, path=path, machine=machine)
 
 
-def list_projects(
-    *,
-    project: str | None = None,
-) -> Stream[ListedProject]:
+def list_projects(*, project: str | None = None) -> Stream[ListedProject]:
     """List projects, those that were used last first. Pages are read as they are needed."""
-    return call_pages(
-        ListedProject,
-        "list_projects",
-        "projects",
-        limit=100,
-        project=project,
-    )
+    return call_pages(ListedProject, "list_projects", "projects", limit=100, project=project)
 
 
-def delete_project(
-    project: str,
-    *,
-    reason: str | None = None,
-) -> Conversation[DeletedProject]:
+def delete_project(project: str, *, reason: str | None = None) -> Conversation[DeletedProject]:
     """Forget a project and its indexed files; its runs, and what else names it, stay. Repeated, it finds it gone."""
-    return call_tool(
-        DeletedProject,
-        "delete_project",
-        project=project,
-        reason=reason,
-    )
+    return call_tool(DeletedProject, "delete_project", project=project, reason=reason)

@@ -35,25 +35,12 @@ def json_create(
     )
 
 
-def json_read(
-    redis_key: str,
-    path: str = "$",
-    *,
-    pretty: bool = False,
-    cursor: int = 0,
-) -> Conversation[ReadDocument]:
+def json_read(redis_key: str, path: str = "$", *, pretty: bool = False, cursor: int = 0) -> Conversation[ReadDocument]:
     """Read a JSON document, or one value of it; of runs too, lease tokens hidden.
 
     A value too long for one answer comes in pages: call again with next_cursor as `cursor`.
     """
-    return call_tool(
-        ReadDocument,
-        "json_read",
-        redis_key=redis_key,
-        path=path,
-        pretty=pretty or None,
-        cursor=cursor,
-    )
+    return call_tool(ReadDocument, "json_read", redis_key=redis_key, path=path, pretty=pretty or None, cursor=cursor)
 
 
 def json_set(
@@ -84,12 +71,7 @@ def json_set(
 
 
 def json_ensure(
-    redis_key: str,
-    path: str,
-    default: Json,
-    *,
-    as_text: bool = False,
-    request_id: str | None = None,
+    redis_key: str, path: str, default: Json, *, as_text: bool = False, request_id: str | None = None
 ) -> Conversation[ChangedDocument]:
     """Ensure that a value is there: set a default where nothing or null is, else change nothing."""
     return call_tool(
@@ -126,12 +108,7 @@ def json_append(
 
 
 def json_merge(
-    redis_key: str,
-    path: str,
-    patch: Json,
-    *,
-    agent_id: str | None = None,
-    request_id: str | None = None,
+    redis_key: str, path: str, patch: Json, *, agent_id: str | None = None, request_id: str | None = None
 ) -> Conversation[ChangedDocument]:
     """Merge an object into a value: its members replace, null removes (JSON Merge Patch, RFC 7386)."""
     return call_tool(
@@ -146,11 +123,7 @@ def json_merge(
 
 
 def json_increment(
-    redis_key: str,
-    path: str,
-    delta: str | float,
-    *,
-    request_id: str | None = None,
+    redis_key: str, path: str, delta: str | float, *, request_id: str | None = None
 ) -> Conversation[ChangedDocument]:
     """Increment a number by a delta, exactly; nothing there counts as 0, and integers stay integers."""
     return call_tool(
@@ -163,32 +136,18 @@ def json_increment(
     )
 
 
-def json_delete(
-    redis_key: str,
-    path: str,
-    *,
-    request_id: str | None = None,
-) -> Conversation[ChangedDocument]:
+def json_delete(redis_key: str, path: str, *, request_id: str | None = None) -> Conversation[ChangedDocument]:
     """Remove one value of a document; $ deletes the whole document and its key.
 
     Elements after a removed one move up; where nothing is, nothing changes.
     """
     return call_tool(
-        ChangedDocument,
-        "json_delete",
-        redis_key=redis_key,
-        path=path,
-        request_id=request_id_for(request_id),
+        ChangedDocument, "json_delete", redis_key=redis_key, path=path, request_id=request_id_for(request_id)
     )
 
 
 def json_copy(
-    redis_key: str,
-    from_path: str,
-    to_path: str,
-    *,
-    overwrite: bool = True,
-    request_id: str | None = None,
+    redis_key: str, from_path: str, to_path: str, *, overwrite: bool = True, request_id: str | None = None
 ) -> Conversation[ChangedDocument]:
     """Copy a value to another path of the same document; missing parents are created as objects."""
     return call_tool(
@@ -203,12 +162,7 @@ def json_copy(
 
 
 def json_move(
-    redis_key: str,
-    from_path: str,
-    to_path: str,
-    *,
-    overwrite: bool = True,
-    request_id: str | None = None,
+    redis_key: str, from_path: str, to_path: str, *, overwrite: bool = True, request_id: str | None = None
 ) -> Conversation[ChangedDocument]:
     """Move a value to another path of the same document, in one step; both paths as the document is before."""
     return call_tool(

@@ -6,28 +6,13 @@ from dcf.client.exchange import Conversation, Stream
 from dcf.features.schedules.records import DeletedSchedule, OperatedSchedule, ScheduleActionName, ScheduleDetails
 
 
-def list_schedules(
-    *,
-    name: str | None = None,
-    project: str | None = None,
-) -> Stream[ScheduleDetails]:
+def list_schedules(*, name: str | None = None, project: str | None = None) -> Stream[ScheduleDetails]:
     """List schedules, or show one (name): the next tick, what became of the latest, what keeps it from starting."""
-    return call_pages(
-        ScheduleDetails,
-        "list_schedules",
-        "schedules",
-        limit=100,
-        name=name,
-        project=project,
-    )
+    return call_pages(ScheduleDetails, "list_schedules", "schedules", limit=100, name=name, project=project)
 
 
 def operate_schedule(
-    name: str,
-    action: ScheduleActionName,
-    *,
-    reason: str | None = None,
-    request_id: str | None = None,
+    name: str, action: ScheduleActionName, *, reason: str | None = None, request_id: str | None = None
 ) -> Conversation[OperatedSchedule]:
     """Pause a schedule, let it go on, or start a run of it now (trigger: out of turn, whatever runs, paused or not).
 
@@ -44,15 +29,6 @@ def operate_schedule(
     )
 
 
-def delete_schedule(
-    name: str,
-    *,
-    reason: str | None = None,
-) -> Conversation[DeletedSchedule]:
+def delete_schedule(name: str, *, reason: str | None = None) -> Conversation[DeletedSchedule]:
     """Delete a schedule for good; the runs that it started stay. Repeated, it finds that it is gone."""
-    return call_tool(
-        DeletedSchedule,
-        "delete_schedule",
-        name=name,
-        reason=reason,
-    )
+    return call_tool(DeletedSchedule, "delete_schedule", name=name, reason=reason)

@@ -10,9 +10,7 @@ from dcf.verbs.records.skills import ListedSkills, LoadedSkill, UnloadedSkill, V
 
 
 def validate_skill_manifest(
-    skill: str | Mapping[str, Json],
-    *,
-    schema_path: str | None = None,
+    skill: str | Mapping[str, Json], *, schema_path: str | None = None
 ) -> Conversation[ValidatedManifest]:
     """Validate a skill manifest before it is used: repeat until exit_code is 0.
 
@@ -20,10 +18,7 @@ def validate_skill_manifest(
     with a JSON Pointer and what to do.
     """
     return call_tool(
-        ValidatedManifest,
-        "validate_skill_manifest",
-        skill_json=name_or_object(skill, "skill"),
-        schema_path=schema_path,
+        ValidatedManifest, "validate_skill_manifest", skill_json=name_or_object(skill, "skill"), schema_path=schema_path
     )
 
 
@@ -75,11 +70,7 @@ def get_skillset_from_catalog(
 
 
 def load_skill(
-    skill: str | Mapping[str, Json],
-    agent_id: str,
-    *,
-    workflow_id: str | None = None,
-    state: str | None = None,
+    skill: str | Mapping[str, Json], agent_id: str, *, workflow_id: str | None = None, state: str | None = None
 ) -> Conversation[LoadedSkill]:
     """Give an agent a skill before it works on a state that needs it: directives, tools and data, all or nothing."""
     return call_tool(
@@ -92,14 +83,6 @@ def load_skill(
     )
 
 
-def unload_skill(
-    manifest_id: str,
-    agent_id: str,
-) -> Conversation[UnloadedSkill]:
+def unload_skill(manifest_id: str, agent_id: str) -> Conversation[UnloadedSkill]:
     """Take a skill from an agent when its state is done; what another skill uses stays."""
-    return call_tool(
-        UnloadedSkill,
-        "unload_skill",
-        manifest_id=manifest_id,
-        agent_id=agent_id,
-    )
+    return call_tool(UnloadedSkill, "unload_skill", manifest_id=manifest_id, agent_id=agent_id)

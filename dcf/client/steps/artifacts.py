@@ -1,11 +1,10 @@
 """The verbs of a client for artifacts: bytes in, bytes out, in parts by themselves."""
 
 import base64
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from dcf.client.arguments import given, json_text
+from dcf.client.arguments import JsonObject, given, object_text
 from dcf.client.exchange import Conversation, ToolCall
 from dcf.client.failures import accepted
 from dcf.client.reading import read
@@ -29,7 +28,7 @@ def put_artifact(
     artifact_id: str | None = None,
     state: str | None = None,
     agent_id: str | None = None,
-    metadata: Mapping[str, Any] | None = None,
+    metadata: JsonObject | None = None,
 ) -> Conversation[KeptArtifact]:
     """Keep bytes, a text or a file with a run; long content is sent in parts. The same again is the same artifact.
 
@@ -45,7 +44,7 @@ def put_artifact(
         state=state,
         agent_id=agent_id,
         sha256=sha256_of(data),
-        metadata_json=None if metadata is None else json_text(dict(metadata), "metadata"),
+        metadata_json=object_text(metadata, "metadata"),
     )
     of = max(1, -(-len(data) // _PART))
     for number in range(1, of + 1):

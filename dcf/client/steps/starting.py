@@ -1,7 +1,6 @@
 """How a client starts a run: of a flow, of a document or its file, or of a workflow that is kept, by its name."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from dcf.client.arguments import (
     Agents,
@@ -33,7 +32,7 @@ def start(
     planner_agent_id: str | None = None,
     expiry_secs: int | None = None,
     max_attempts: int | None = None,
-    gates: Sequence[Mapping[str, Any]] = (),
+    gates: Sequence[Mapping[str, Json]] = (),
     reason: str | None = None,
     request_id: str | None = None,
 ) -> Conversation[StartedRun]:

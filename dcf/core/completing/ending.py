@@ -18,8 +18,8 @@ from dcf.core.documents import receipts
 from dcf.core.documents.decision import Event, More, Snapshot
 from dcf.core.documents.model import Lease, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import stop_notices
+from dcf.core.extensions import EXTENSIONS
 from dcf.core.leasing.lease import forgotten_claim
-from dcf.features.growing import progress
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
@@ -73,7 +73,7 @@ def end(
         writes.outputs[state] = wish.output if wish.how == "output" else snapshot.entries[state].raw
     more = take(step, snapshot, state, advance, definition, context)
     if more is None and definition.units is not None and wish.how != "error":
-        more = progress.settle(step, snapshot, definition.units, (state,))
+        more = EXTENSIONS.flow.follow(step, snapshot, definition, state, None)
     if more is not None:
         return more
     if wish.stops:  # only now: closing a scope drops the notices of what is inside
@@ -102,7 +102,8 @@ def _advance(snapshot: Snapshot, wish: End, definition: Definition, context: Map
     if definition.units is not None:
         is_well = wish.how != "error"
         output = wish.output if wish.how == "output" else None
-        return progress.succeeded(state, output) if is_well else progress.failed(state, wish.error, wish.cause)
+        flow = EXTENSIONS.flow
+        return flow.succeeded(state, output) if is_well else flow.failed(state, wish.error, wish.cause)
     visits, clock = visits_to_leave(snapshot, state), clock_of(snapshot.now, epoch, snapshot.signals)
     if wish.how == "error":
         fail = engine.fail if wish.handled and is_task(doc) else engine.break_off

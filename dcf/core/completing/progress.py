@@ -4,6 +4,7 @@ Pure: (snapshot, request, definition) to Decision. A holder's write is refused w
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 from dcf.asl import engine
 from dcf.asl.steps import Advance
@@ -21,12 +22,11 @@ from dcf.core.documents.answers import Updated
 from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, Meta, Receipt, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import lost_notices, stop_children
+from dcf.core.extensions import EXTENSIONS, Settle, steps_of
 from dcf.core.leasing.claim import claim_ready, look_for
+from dcf.core.leasing.extensions import LEASING
 from dcf.core.leasing.first_terms import signed
 from dcf.core.leasing.lease import Release, cleared, forgotten_claim, release
-from dcf.features.gates.submitting import through_gates, unless_judged
-from dcf.features.growing import progress
-from dcf.features.usage.charging import decide_charged
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
 from dcf.values.records import replace
@@ -48,24 +48,33 @@ def update(
         return stopped
     if request.usage is None:
         return _apply(snapshot, request, definition, context)
-    return decide_charged(
+    return EXTENSIONS.charging(
         snapshot, request.state, request.usage, lambda seen: _apply(seen, request, definition, context)
     )
 
 
-def _apply(
+def _apply(  # noqa: PLR0911 - a line for each kind of write
     snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]
 ) -> Decision[Updated | Refusal | More]:
     doc = snapshot.states[request.state]
     if request.status in _SETTLING:
         is_free = definition.units is None and not definition.output_schemas
         refusal = None if is_free else _unfit(snapshot, request, definition)
-        if refusal is None and definition.is_gated and request.status is Status.SUCCEEDED:
-            return through_gates(snapshot, request, definition, lambda one: _settle(snapshot, one, definition, context))
-        return _settle(snapshot, request, definition, context) if refusal is None else Decision(answer=refusal)
-    refusal = unless_judged(snapshot, request.state)
-    if refusal is not None:
-        return Decision(answer=refusal)
+        if refusal is not None:
+            return Decision(answer=refusal)
+        steps = definition.steps
+        if steps is None:
+            steps = steps_of(definition)
+        if not steps or request.status is Status.FAILED:
+            return _settle(snapshot, request, definition, context)
+        settle: Settle = partial(_settle, snapshot, definition=definition, context=context)
+        for through in steps:
+            settle = partial(through, snapshot, definition, settle)
+        return settle(request)
+    for hold in LEASING.holds:
+        refusal = hold(request.state, doc)
+        if refusal is not None:
+            return Decision(answer=refusal)
     if request.status is Status.PENDING:
         return _give_back(snapshot, request)
     if not request.is_partial:
@@ -143,7 +152,7 @@ def _end_by_itself(
     visits = visits_to_leave(snapshot, state)
     clock = clock_of(now, epoch, snapshot.signals)
     if definition.units is not None and failure is not None:
-        advance = progress.failed(state, *failure)
+        advance = EXTENSIONS.flow.failed(state, *failure)
     elif failure is None:
         advance = engine.wake(definition.machine, state, visits, context, clock)
     else:
@@ -157,7 +166,7 @@ def _end_by_itself(
     step.writes.receipts.update(receipts.lost(state, doc, now))
     more = take(step, snapshot, state, advance, definition, context)
     if more is None and definition.units is not None:
-        more = progress.follow(step, snapshot, definition.units, state)
+        more = EXTENSIONS.flow.follow(step, snapshot, definition, state, None)
     if more is not None:
         return Decision(answer=more)
     step.writes.notices.extend([*stop_children({state: doc}), *lost_notices(state, doc.lease, "timed_out")])
@@ -184,7 +193,7 @@ def _settle(
             step.writes.outputs[state] = request.output
         more = take(step, snapshot, state, advance, definition, context, claimant)
         if more is None and definition.units is not None:
-            more = progress.follow(step, snapshot, definition.units, state, claimant)
+            more = EXTENSIONS.flow.follow(step, snapshot, definition, state, claimant)
         if more is not None:
             return Decision(answer=more)
     claims = step.claims() if step.claimed else ()
@@ -207,7 +216,7 @@ def _settle(
 def _unfit(snapshot: Snapshot, request: Update, definition: Definition) -> Refusal | None:
     """Refuse an end that what is known of the state does not allow."""
     if definition.units is not None and request.status is Status.SUCCEEDED:
-        refusal = progress.unless_children(snapshot.growth, request.state)
+        refusal = EXTENSIONS.flow.unless_open(snapshot, request.state)
         if refusal is not None:
             return refusal
     return _output_refusal(snapshot, request, definition) if definition.output_schemas else None
@@ -229,7 +238,11 @@ def _advance(
     result = request.output if request.has_output else snapshot.outputs.get(state)
     if definition.units is not None:
         is_well = request.status is Status.SUCCEEDED
-        return progress.succeeded(state, result) if is_well else progress.failed(state, request.error, request.cause)
+        return (
+            EXTENSIONS.flow.succeeded(state, result)
+            if is_well
+            else EXTENSIONS.flow.failed(state, request.error, request.cause)
+        )
     visits = visits_to_leave(snapshot, state)
     if request.status is Status.SUCCEEDED:
         return engine.complete(definition.machine, state, visits, result, context, clock)

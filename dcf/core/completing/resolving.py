@@ -14,13 +14,14 @@ from dcf.core.definitions.model import Definition
 from dcf.core.definitions.outputs import TO_OPERATOR, output_refusal
 from dcf.core.documents import refusals
 from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
+from dcf.core.documents.kinds import GROUP
 from dcf.core.documents.model import RunStatus, StateDoc, Status
 from dcf.core.documents.notices import ready_again, stop_notices
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
+from dcf.core.extensions import EXTENSIONS
 from dcf.core.leasing.lease import Release, release
 from dcf.core.listing.runs import reassigned
 from dcf.errors import InvalidArgument
-from dcf.features.growing import progress
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
@@ -88,19 +89,9 @@ def wish_of(
     )
 
 
-def resolve(
-    snapshot: Snapshot, request: RunRequest, wish: Resolve, definition: Definition, context: Mapping[str, Json]
-) -> RunDecision:
-    """Do what is asked for, or refuse: the run or the state has ended, or control has not reached the state."""
-    return once(snapshot, request, lambda: _resolve(snapshot, request, wish, definition, context))
-
-
+@decided_once
 def assign_ahead(snapshot: Snapshot, request: RunRequest, wish: Resolve) -> RunDecision:
     """Assign a Task by its name before control reaches it, or in all iterations of the Map around it."""
-    return once(snapshot, request, lambda: _assign_ahead(snapshot, request, wish))
-
-
-def _assign_ahead(snapshot: Snapshot, request: RunRequest, wish: Resolve) -> RunDecision:
     meta = snapshot.meta
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if meta.status is not RunStatus.RUNNING:
@@ -117,9 +108,11 @@ def _assign_ahead(snapshot: Snapshot, request: RunRequest, wish: Resolve) -> Run
     return Decision(answer=RunAnswer(answer=answer, at=snapshot.now), changes=changes)
 
 
-def _resolve(
+@decided_once
+def resolve(
     snapshot: Snapshot, request: RunRequest, wish: Resolve, definition: Definition, context: Mapping[str, Json]
 ) -> RunDecision:
+    """Do what is asked for, or refuse: the run or the state has ended, or control has not reached the state."""
     refusal = _why_not(snapshot, wish, definition)
     if refusal is None and wish.how == "output" and definition.output_schemas and not wish.force:
         refusal = output_refusal(definition, wish.state, wish.output, snapshot.states[wish.state], TO_OPERATOR)
@@ -138,7 +131,7 @@ def _why_not(snapshot: Snapshot, wish: Resolve, definition: Definition) -> Refus
     if definition.units is not None:
         refusal = _why_not_unit(wish, doc)
         is_well = wish.how in ("output", "skip")
-        return refusal or (progress.unless_children(snapshot.growth, wish.state) if is_well else None)
+        return refusal or (EXTENSIONS.flow.unless_open(snapshot, wish.state) if is_well else None)
     if doc.status.is_terminal:
         return refusals.state_terminal(wish.state, doc)
     if not doc.is_ready:
@@ -151,7 +144,7 @@ def _why_not(snapshot: Snapshot, wish: Resolve, definition: Definition) -> Refus
 
 def _why_not_unit(wish: Resolve, doc: StateDoc) -> Refusal | None:
     """Return why a unit of a run that grows cannot be ended: one that failed, or that is not ready, can be."""
-    if doc.kind == progress.GROUP:
+    if doc.kind == GROUP:
         return refusals.is_a_scope(wish.state, doc)
     if doc.waits_outside and wish.agents:
         return waits_outside(wish.state, doc)

@@ -39,10 +39,10 @@ from dcf.core.documents.answers import Leased
 from dcf.core.documents.decision import Decision, Event, Notice, Remaining, Tally, WriteSet
 from dcf.core.documents.model import Lease, Meta, RunStatus, ScopeBounds, StateDoc, StateInput, Status
 from dcf.core.documents.notices import NoticeKind, ready_after, tell_parent
+from dcf.core.documents.signals import Signals
 from dcf.core.leasing.attention import JOIN_DELAY, NEVER, REMINDER_DELAY
 from dcf.core.leasing.lease import acquired_event, granted
 from dcf.core.lifecycle.growing_timeouts import NOT_PAUSED
-from dcf.features.external.model import Signals
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json

@@ -11,8 +11,7 @@ from dcf.asl.steps import OpenTask, Retried, TakenSignal
 from dcf.core.documents.decision import Event, Notice, WriteSet
 from dcf.core.documents.model import Lease, StateDoc, StateInput, Status
 from dcf.core.documents.notices import NoticeKind, start_child
-from dcf.features.external.model import Signals
-from dcf.features.people.description import HumanTask
+from dcf.core.documents.signals import Signals
 from dcf.features.people.model import asked_by
 from dcf.values.instants import SECOND
 
@@ -65,12 +64,13 @@ def await_callback(writes: WriteSet, state: str, doc: StateDoc, now: int) -> Sta
     return waits
 
 
-def begun(doc: StateDoc, kind: str, now: int, human: HumanTask | None = None) -> StateDoc:
+def begun(doc: StateDoc, kind: str, now: int, asks: object = None) -> StateDoc:
     """Return the document of a Task that waits from now on; a heartbeat is due from now on too.
 
-    `kind` says what it waits for (`asl/resources.py: WAITING`), `human` what is asked of people. Nobody holds it.
+    `kind` says what it waits for (`asl/resources.py: WAITING`), `asks` its input as read when it was entered.
+    No worker holds it.
     """
-    doc = doc if human is None else replace(doc, asked=asked_by(human, now))
+    doc = replace(doc, asked=asked_by(asks, now)) if kind == "Human" else doc
     lease = replace(doc.lease, token=None, owner_agent_id=None, ts=now, ttl_s=None, expires_at=None, awaits_sign=False)
     started_at = doc.started_at or now
     return replace(doc, status=Status.RUNNING, kind=kind, lease=lease, started_at=started_at, claim=None, reminders=0)
@@ -97,7 +97,7 @@ def next_look(doc: StateDoc, now: int) -> int:
 def begin_waiting(writes: WriteSet, step: OpenTask, doc: StateDoc, now: int, signals: Signals | None) -> Signals | None:
     """Let a state wait from now on. Return what is then known of the run's signals."""
     assert step.waits_as is not None, "the caller looked"
-    waits = begun(doc, step.waits_as, now, step.human)
+    waits = begun(doc, step.waits_as, now, step.asks)
     writes.states[step.path], writes.timers[step.path] = waits, next_look(waits, now)
     writes.notices.extend((*start_child(step.path, waits), *asking_notices(step.path, waits)))
     if step.waits_as == "Signal":

@@ -9,12 +9,13 @@ from typing import Final
 from dcf.asl.briefs import Instructions
 from dcf.asl.machine import Task
 from dcf.asl.places import resolve
+from dcf.asl.resources import WORK
 from dcf.asl.state_paths import name_of
+from dcf.asl.tasks.gates import Gate
 from dcf.core.definitions.model import Definition
-from dcf.features.gates.gate import Gate
 from dcf.values.json_paths import MISSING, Missing
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -22,7 +23,7 @@ class Brief:
     """What a worker is told; what a Task does not say is None or empty. An `output_schema` may also be true or false.
 
     `skills` are those of the Task and of its AgentBinding, each once; `gates` what its output must pass. `resource`
-    names the function that is meant, where the Task says so.
+    names the function that is meant, where the Task says so. `is_invocation`: a function gets the Payload of the input.
     """
 
     instructions: str | None = None
@@ -31,6 +32,7 @@ class Brief:
     skills: tuple[str, ...] = ()
     gates: tuple[Gate, ...] = ()
     resource: str | None = None
+    is_invocation: bool = False
 
     def as_json(self) -> dict[str, Json]:
         """Return what is said, without what is not."""
@@ -38,6 +40,7 @@ class Brief:
         told |= {} if self.output_schema is None else {"output_schema": self.output_schema}
         told |= {"errors": list(self.errors)} if self.errors else {}
         told |= {} if self.resource is None else {"resource": self.resource}
+        told |= {"is_invocation": True} if self.is_invocation else {}
         told |= {"gates": [gate.as_json() for gate in self.gates]} if self.gates else {}
         return told | ({"skills": list(self.skills)} if self.skills else {})
 
@@ -67,16 +70,10 @@ def brief_of(definition: Definition, path: str, given: Json | Missing = MISSING)
     skills = definition.skills.get(name_of(path), ())
     gates = definition.gates_of(path) if definition.is_gated else ()
     written = state.brief if isinstance(state, Task) else None
-    resource = state.served_by.function if isinstance(state, Task) else None
+    served = state.served_by if isinstance(state, Task) else WORK
+    unwritten = Brief(skills=skills, gates=gates, resource=served.function, is_invocation=served.is_invocation)
     if written is None:
-        return Brief(skills=skills, gates=gates, resource=resource) if skills or gates or resource else NOTHING
+        return unwritten if unwritten != NOTHING else NOTHING
     told = written.instructions
     text = None if told is None else told.text if isinstance(given, Missing) else told.shown(given)
-    return Brief(
-        instructions=text,
-        output_schema=written.schema,
-        errors=written.errors or (),
-        skills=skills,
-        gates=gates,
-        resource=resource,
-    )
+    return replace(unwritten, instructions=text, output_schema=written.schema, errors=written.errors or ())

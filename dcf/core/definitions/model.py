@@ -3,22 +3,21 @@
 Knows nothing of runs: one definition may be run many times.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
-from typing import Final, TypeGuard
+from typing import Any, Final, Protocol, TypeGuard
 
 from dcf.asl.briefs import TaskBrief
 from dcf.asl.machine import Machine, Place, State, Task, Workable, every_state
 from dcf.asl.places import resolve
 from dcf.asl.state_paths import join, name_of
 from dcf.asl.syntax.parsing import parse_machine
+from dcf.asl.tasks.gates import Gate
 from dcf.core.definitions.bindings import bound_agents
 from dcf.core.definitions.forms import DEFAULT_NAME, as_workflow, asl_of, is_bare
 from dcf.core.definitions.sources import SOURCE
 from dcf.core.documents.decision import ReadSet
 from dcf.errors import InvalidDefinition, Problem
-from dcf.features.gates.gate import Gate
-from dcf.features.growing.model import Units
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json
 from dcf.values.names import escaped, hidden_in
@@ -39,6 +38,25 @@ _NO_OBJECT: Final = Problem(
 )
 
 
+class GrownUnit(Protocol):
+    """A unit of a run that grows, as far as the engine knows it."""
+
+    @property
+    def group(self) -> str | None:
+        """The group that it is in."""
+
+
+class GrownUnits(Protocol):
+    """The units of a run that grows, as far as the engine knows them."""
+
+    @property
+    def by_name(self) -> Mapping[str, GrownUnit]:
+        """All of them, in the order in which they were added."""
+
+    def followers_of(self, name: str) -> tuple[str, ...]:
+        """Return the units that wait for this one."""
+
+
 @record(frozen=True, slots=True, kw_only=True)
 class Definition:
     """A workflow that can be run, as parsed from its document.
@@ -50,8 +68,8 @@ class Definition:
     `gates` are those of Tasks by name, `run_gates` those of every Task of a run that was started with some.
     `areas` are of the Tasks that name some: which files they are about.
     `units` are those of a run that grows (`grown`); a workflow has none. `needed` is what `needs` worked out for writes
-    to its states; it is thrown away with the definition, or when there is too much of it. `is_gated`: a Task has
-    a gate.
+    to its states; it is thrown away with the definition, or when there is too much of it. `steps` are what
+    completions go through (`core/extensions.py: steps_of`); None until the first one. `is_gated`: a Task has a gate.
     """
 
     document: Mapping[str, Json]
@@ -72,10 +90,11 @@ class Definition:
     gates: Mapping[str, tuple[Gate, ...]] = field(default_factory=dict)
     run_gates: tuple[Gate, ...] = ()
     areas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    units: Units | None = None
+    units: GrownUnits | None = None
     needed: dict[tuple[str, bool, bool, int], ReadSet] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    steps: tuple[Callable[..., Any], ...] | None = field(default=None, init=False, repr=False, compare=False)
     is_gated: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

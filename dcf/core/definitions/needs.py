@@ -19,8 +19,8 @@ from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import with_scopes
 from dcf.core.documents.answers import Updated
 from dcf.core.documents.decision import More, ReadSet, Seeker
+from dcf.core.documents.kinds import TAIL
 from dcf.core.documents.model import Status
-from dcf.features.journal.model import TAIL
 from dcf.values.digest import fingerprint
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal

@@ -17,6 +17,13 @@ class StateRefusal(Refusal):
 
 
 @record(frozen=True, slots=True, kw_only=True)
+class HeldUp(StateRefusal):
+    """A completion that something holds up for now, with the criteria that its output failed."""
+
+    failed_criteria: tuple[Mapping[str, Json], ...] = ()
+
+
+@record(frozen=True, slots=True, kw_only=True)
 class Leased:
     """The caller holds the lease. `given` is the state's input, if it was read. `others` were claimed with it.
 

@@ -22,6 +22,7 @@ from dcf.core.documents.model import (
     Status,
 )
 from dcf.core.documents.parents import read_parent
+from dcf.core.documents.parking import read_parked
 from dcf.core.documents.stored_values import count_of, object_of
 from dcf.core.documents.usage import stored_budget
 from dcf.core.leasing.blockers import read_blockers
@@ -37,7 +38,7 @@ _COMMON_FIELDS = frozenset(
 _RARE_FIELDS = frozenset(
     {
         *("type", "not_before", "delay_s", "deadline", "timeout_s", "heartbeat_s", "scope_epoch", "scope", "visit"),
-        *("asked", "questions", "gated"),
+        *("asked", "questions", "gated", "parked"),
     }
 )
 _STATE_FIELDS = _COMMON_FIELDS | _RARE_FIELDS
@@ -279,6 +280,7 @@ def _write_rare(doc: StateDoc) -> dict[str, Json]:
         "asked": None if doc.asked is None else write_asked(doc.asked),
         "questions": None if doc.questions is None else write_asked_of(doc.questions),
         "gated": None if doc.gated is None else write_gated(doc.gated),
+        "parked": None if doc.parked is None else doc.parked.as_json(),
     }
     return _present(rare)
 
@@ -345,6 +347,7 @@ def _read_rare(found: dict[str, Any]) -> dict[str, Any]:
         "asked": read_asked(found.get("asked")),
         "questions": read_asked_of(found.get("questions")),
         "gated": read_gated(found.get("gated")),
+        "parked": read_parked(found.get("parked")),
         "extra": {name: value for name, value in found.items() if name not in _STATE_FIELDS},
     }
 

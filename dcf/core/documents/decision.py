@@ -11,8 +11,8 @@ from typing import Generic, TypeVar
 
 from dcf.asl.steps import Entry
 from dcf.core.documents.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
+from dcf.core.documents.signals import Signals
 from dcf.core.documents.usage import Charge
-from dcf.features.external.model import Signals
 from dcf.features.gates.model import GateRecord
 from dcf.features.growing.counts import Growth
 from dcf.features.growing.model import Unit
@@ -52,7 +52,7 @@ class ReadSet:
     counts of ended branches. `receipts` asks for older receipts by state and request, `run_receipts` for those of
     requests about the whole run; the snapshot has each, None if there is none. `briefed` are states whose input stands
     in their instructions: it is shown, and no state is claimed for it. `signals` and `talk`, which are watched too, are
-    those of the run; so are the sums of `usage`, the journal, of which these entries are read (`journal.TAIL`: none of
+    those of the run; so are the sums of `usage`, the journal, of which these entries are read (`kinds.TAIL`: none of
     them), and its `growth`. `gates` are states whose record of verdicts is needed; their documents are watched. `other`
     is what the decision rests on of another run, which is not watched.
     """

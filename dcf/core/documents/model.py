@@ -12,10 +12,11 @@ from operator import attrgetter
 from dcf.asl.resources import WAITING
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry, Tolerance
+from dcf.core.documents.kinds import GATE
 from dcf.core.documents.parents import Parent
+from dcf.core.documents.parking import Parked
 from dcf.core.documents.usage import Budget
 from dcf.core.leasing.blockers import Blocker
-from dcf.features.gates.model import KIND as GATE
 from dcf.features.gates.model import Submission
 from dcf.features.people.model import Asking
 from dcf.features.questions.model import Questioned
@@ -62,9 +63,9 @@ class Lease:
     """The lease on a state: who may write it, and until when. Times in server microseconds, `ttl_s` in seconds.
 
     `epoch` is the fencing token that outside systems can compare: it only grows. Each entered state starts from the
-    epoch of the completion that entered it (docs/decisions/fencing.md). While it `awaits_sign`, no call came with its
-    token, and it may end before `ttl_s` is over (`core/leasing/first_terms.py`). `key` names the API key,
-    bound to an agent, for which dcf drew the token; None where the holder drew it (docs/decisions/fencing.md).
+    epoch of the completion that entered it (docs/decisions/execution/fencing.md). While it `awaits_sign`, no call came
+    with its token, and it may end before `ttl_s` is over (`core/leasing/first_terms.py`). `key` names the API key,
+    bound to an agent, for which dcf drew the token; None where the holder drew it (the same page).
     """
 
     token: str | None = None
@@ -167,7 +168,7 @@ class StateDoc:
     names, where there is one. `asked` says whom a human task waits for. `logged` is the number of the last line that
     the holder of the lease wrote into the history. `questions` says what its holders asked in this visit, and
     `corrections` how often the result was corrected that its input comes from. `gated` says what was submitted to its
-    gates: what waits for a verdict, or was sent back.
+    gates: what waits for a verdict, or was sent back. `parked` is the last usage limit that a holder met in this visit.
     """
 
     status: Status = Status.PENDING
@@ -197,6 +198,7 @@ class StateDoc:
     asked: Asking | None = None
     questions: Questioned | None = None
     gated: Submission | None = None
+    parked: Parked | None = None
     extra: Mapping[str, Json] = field(default_factory=dict)
 
     @property

@@ -62,11 +62,21 @@ TO_HOLDERS: Final = frozenset({NoticeKind.CANCELLED.value, NoticeKind.LEASE_LOST
 """Kinds that tell the holder of a lease to stop."""
 
 
+TO_ANYBODY: Final = "anybody."
+"""How the kind begins of an event that tells waiting agents of a state that no agent is assigned to."""
+
 GATES: Final = frozenset({NoticeKind.GATE, NoticeKind.NEEDS_WORK})
 """Kinds about the verdicts of gates; what they are about follows, as in `needs_work.3`."""
 
+_FOR_WORKERS: Final = frozenset({NoticeKind.READY, NoticeKind.AGAIN, NoticeKind.REMINDER, NoticeKind.LEASE_EXPIRED})
+
 TALK: Final = frozenset({NoticeKind.NOTE, NoticeKind.QUESTION, NoticeKind.ANSWERED, NoticeKind.BLOCKED}) | GATES
 """Kinds of what workers, people and planner tell each other; a number or an id follows, as in `note.3`."""
+
+
+def is_for_workers(type_: str) -> bool:
+    """Return True for an entry of the outbox that says that any agent of a state may take it."""
+    return type_.partition(".")[0].partition("-")[0] in _FOR_WORKERS
 
 
 def talk_kind(type_: str) -> str | None:

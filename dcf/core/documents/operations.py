@@ -6,7 +6,8 @@ same answer, and another request with the same id is refused. Pure; what a reque
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Final, TypeAlias
+from functools import wraps
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from dcf.core.documents.decision import Decision, More, Snapshot, WriteSet
 from dcf.core.documents.model import RunReceipt
@@ -72,6 +73,7 @@ class RunAnswer:
 
 
 RunDecision: TypeAlias = Decision[RunAnswer | Refusal | More]
+D = TypeVar("D", bound=Callable[..., RunDecision])
 
 
 def once(snapshot: Snapshot, request: RunRequest, decide: Callable[[], RunDecision]) -> RunDecision:
@@ -91,6 +93,16 @@ def once(snapshot: Snapshot, request: RunRequest, decide: Callable[[], RunDecisi
     receipt = RunReceipt(content=request.content, at=snapshot.now, answer=decision.answer.answer)
     changes = decision.changes or WriteSet()
     return replace(decision, changes=replace(changes, run_receipts={request.key: receipt}))
+
+
+def decided_once(decide: D) -> D:
+    """Have a function that decides on a snapshot and a request be called once for a request, as `once` says."""
+
+    @wraps(decide)
+    def decided(snapshot: Snapshot, request: RunRequest, *arguments: Any, **named: Any) -> RunDecision:
+        return once(snapshot, request, lambda: decide(snapshot, request, *arguments, **named))
+
+    return cast("D", decided)
 
 
 def write_run_receipt(receipt: RunReceipt) -> dict[str, Json]:

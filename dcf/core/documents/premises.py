@@ -3,7 +3,8 @@
 Between two packets a power loss or a failover may take back what the first one read. Who then decides by it tells a
 parent of the end of a child that goes on. What is read and then written over one connection is of one server, and a
 server that loses writes loses the latest ones: whatever is left of the decision, what it rests on is left too. On a
-Redis Cluster the other run may be on another node, which can lose it alone (docs/decisions/durability.md). Pure.
+Redis Cluster the other run may be on another node, which can lose it alone (docs/decisions/storage/premises.md).
+Pure.
 """
 
 from collections.abc import Callable

@@ -12,6 +12,7 @@
     token_used           token_used                    the token held the state before
     token_required       token_required                a write without a token
     attempts_exhausted   attempts_exhausted            leased as often as the run allows
+    parked_too_long      parked_too_long               usage limits would last longer than a visit may wait
     invalid_transition   invalid_transition, is_a_scope, has_no_worker  what cannot be done to such a state
     nothing_ready        nothing_ready                 no state that this agent can take now
     conflict             conflict, request_id_used, run_request_id_used, definition_differs, moved_on  not so any more
@@ -167,10 +168,11 @@ def lease_lost(state: str, doc: StateDoc) -> StateRefusal:
     """Refuse because the token is not that of the current lease."""
     holder = doc.lease.owner_agent_id
     now_held = f"it is now leased to '{holder}'" if doc.lease.token else f"nobody holds it and it is {doc.status.value}"
+    own = f" With the key of '{holder}', `acquire_state_lease` answers with the token." if doc.lease.token else ""
     return StateRefusal(
         code="lease_lost",
         message=f"This token does not hold state '{state}': {now_held}.",
-        hint="Stop working on this state and discard the result; whoever holds the lease does the work.",
+        hint=f"Stop working on this state and discard the result; whoever holds the lease does the work.{own}",
         doc=doc,
     )
 
@@ -242,6 +244,16 @@ def attempts_exhausted(state: str, doc: StateDoc) -> StateRefusal:
         code="attempts_exhausted",
         message=f"State '{state}' was leased {doc.attempts} times without finishing.",
         hint="Look at last_error and the run's events; the run fails with DCF.AttemptsExhausted.",
+        doc=doc,
+    )
+
+
+def parked_too_long(state: str, doc: StateDoc, days: int) -> StateRefusal:
+    """Refuse to park a state once more; the verb writes the failure instead."""
+    return StateRefusal(
+        code="parked_too_long",
+        message=f"State '{state}' would wait longer than {days} days for usage limits.",
+        hint="Write the state as failed with `error_name` DCF.AccountLimit.",
         doc=doc,
     )
 

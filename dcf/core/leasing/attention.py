@@ -10,7 +10,7 @@ from dcf.core.documents.answers import Owed
 from dcf.core.documents.decision import Decision, Event, Notice, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import NoticeKind, start_child, stop_notices
-from dcf.features.people.escalation import escalate
+from dcf.core.leasing.extensions import LEASING
 from dcf.values.instants import SECOND, from_text
 from dcf.values.records import replace
 
@@ -37,15 +37,26 @@ _HOUR = 3600 * SECOND
 _MOST_DOUBLINGS = 8
 
 
-def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - one line for each finding reads best
-    """Decide what to do about an open state whose timer is due."""
+def look(snapshot: Snapshot, state: str) -> Decision[Owed]:
+    """Decide what to do about an open state whose timer is due. Nothing is done about the states of a run on hold."""
     doc, meta, now = snapshot.states.get(state), snapshot.meta, snapshot.now
     if doc is None or meta is None or meta.status is not RunStatus.RUNNING or doc.status.is_terminal:
         return _close(snapshot, state, doc)
     if snapshot.timers.get(state, NEVER) > now:
         return Decision(answer=Owed(fired="not_due"))  # another clock was here first
+    if meta.hold is not None:  # what would be done about it may end this process too
+        return Decision(answer=Owed(fired="paused"), changes=WriteSet(timers={state: now + PAUSED_DELAY}))
     if doc.timed_out(now) is not None:
         return Decision(answer=Owed(fired="timed_out"))
+    for due in LEASING.looks:
+        decision = due(snapshot, state, doc)
+        if decision is not None:
+            return decision
+    return _look(state, doc, meta, now)
+
+
+def _look(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:  # noqa: PLR0911 - a line a finding
+    """Decide what to do about a state for which no capability has anything to do."""
     if doc.lease.is_live(now):
         held_until = doc.attention(doc.lease.expires_at or now)
         return Decision(answer=Owed(fired="held"), changes=WriteSet(timers={state: held_until}))
@@ -54,20 +65,13 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
     if doc.is_scope and doc.status is Status.RUNNING:
         return Decision(answer=Owed(fired="scope"), changes=WriteSet(timers={state: now + JOIN_DELAY}))
     if doc.waits_outside:
-        return _await_outside(state, doc, now)
+        again = WriteSet(timers={state: next_look(doc, now)}, notices=start_child(state, doc))
+        return Decision(answer=Owed(fired="outside"), changes=again)
     if doc.kind is not None:
         return Decision(answer=Owed(fired="waited", size=None if doc.scope is None else doc.scope.size))
     if doc.tries >= meta.max_attempts:
         return Decision(answer=Owed(fired="exhausted"))
     return _announce(state, doc, meta, now)
-
-
-def _await_outside(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
-    """Ask others too, if nobody has answered a human task in time; see to a child run; else wait for a timeout."""
-    if doc.escalates_at is not None and doc.escalates_at <= now:
-        return escalate(state, doc, now)
-    again = WriteSet(timers={state: next_look(doc, now)}, notices=start_child(state, doc))
-    return Decision(answer=Owed(fired="outside"), changes=again)
 
 
 def _close(snapshot: Snapshot, state: str, doc: StateDoc | None) -> Decision[Owed]:

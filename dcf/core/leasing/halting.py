@@ -1,7 +1,7 @@
 """A run that goes on while nobody gets a lease: it is paused, or an issue blocks it. Pure.
 
 Here is who is told when leases are given again. `core/lifecycle/halting.py` pauses and resumes,
-`features/journal/blocking.py` blocks and unblocks, `core/leasing/halt_refusals.py` says why a lease is refused
+`core/lifecycle/blocking.py` blocks and unblocks, `core/leasing/halt_refusals.py` says why a lease is refused
 meanwhile.
 """
 

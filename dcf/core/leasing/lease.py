@@ -12,10 +12,11 @@ from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSe
 from dcf.core.documents.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import lost_notices
 from dcf.core.leasing.attention import REMINDER_DELAY
+from dcf.core.leasing.extensions import LEASING
 from dcf.core.leasing.first_terms import DEFAULT_TTL_S, asked_again, signed
 from dcf.core.leasing.halt_refusals import no_leases
 from dcf.core.leasing.healing import healed
-from dcf.features.gates.refusals import review_running
+from dcf.core.leasing.parking import Excuse, excused, unless_short
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
 from dcf.values.records import record, replace
@@ -70,7 +71,8 @@ class Renew:
 class Release:
     """Request of the holder to give the lease back unfinished. `force` lets an operator end another's lease.
 
-    `reason` stands in the history. `epoch`: only if the lease still has this one, as the caller saw it.
+    `reason` stands in the history. `epoch`: only if the lease still has this one, as the caller saw it. `excuse`: the
+    attempt is not counted.
     """
 
     state: str
@@ -80,6 +82,7 @@ class Release:
     clear_owner: bool = True
     reason: str | None = None
     epoch: int | None = None
+    excuse: Excuse | None = None
 
 
 def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
@@ -138,13 +141,20 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
             refusal = refusals.owner_mismatch(request.state, doc.lease.owner_agent_id or "", request.owner or "", doc)
         if refusal is not None:
             return Decision(answer=_unread(snapshot, request.state, request.token) or refusal)
-    if doc.is_judged and doc.gated is not None and not request.force:
-        return Decision(answer=review_running(request.state, doc, doc.gated))
+    for hold in () if request.force else LEASING.holds:
+        refusal = hold(request.state, doc)
+        if refusal is not None:
+            return Decision(answer=refusal)
     freed, kept = _freed(doc, snapshot.now, request)
+    if request.excuse is not None:
+        freed = excused(freed, request.excuse, snapshot.now, by=doc.lease.owner_agent_id)
+        too_long = unless_short(request.state, doc, freed)
+        if too_long is not None:
+            return Decision(answer=too_long)
     told: dict[str, int | bool | str] = {"epoch": doc.lease.epoch, "forced": request.force}
     told |= {} if request.reason is None else {"reason": request.reason}
     event = Event(type="LeaseReleased", state=request.state, data=told)
-    at = freed.attention(snapshot.now + REMINDER_DELAY)
+    at = freed.attention(freed.not_before or snapshot.now + REMINDER_DELAY)
     timers: dict[str, int | None] = {} if freed.status.is_terminal else {request.state: at}
     is_holder = request.token is not None and doc.lease.is_held_with(request.token)
     return Decision(

@@ -8,10 +8,10 @@ claim finds it. Nothing of this is needed where a transaction is applied as a wh
 from typing import Final
 
 from dcf.core.documents.decision import Decision, Event, Notice, Snapshot, WriteSet
+from dcf.core.documents.kinds import GROUP
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.documents.notices import NoticeKind
 from dcf.core.leasing.attention import awaits_start, latest_look
-from dcf.features.growing.progress import GROUP
 
 _LOST: Final = "timer_lost"
 

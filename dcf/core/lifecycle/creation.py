@@ -11,6 +11,7 @@ from dcf.asl.expressions.risks import Unmarked
 from dcf.asl.state_paths import join
 from dcf.asl.steps import Advance
 from dcf.asl.surroundings import Clock
+from dcf.asl.tasks.gates import Gate
 from dcf.core.completing.transition import Transition, clock_of
 from dcf.core.definitions.context import context_of
 from dcf.core.definitions.model import Definition
@@ -21,10 +22,9 @@ from dcf.core.documents.model import Meta, RunStatus, StateDoc
 from dcf.core.documents.notices import NoticeKind
 from dcf.core.documents.parents import Parent
 from dcf.core.documents.refusals import conflict
+from dcf.core.documents.signals import NO_SIGNALS
 from dcf.core.leasing.attention import START_DELAY
 from dcf.core.lifecycle.kickoff import deadline
-from dcf.features.external.model import NO_SIGNALS
-from dcf.features.gates.gate import Gate
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, byte_length
 from dcf.values.records import record, replace

@@ -4,7 +4,7 @@ Cancelling changes the run's status only, as every other end of a run does: the 
 the documents of open states are closed by the follow-up work (`finalization.skip_unreached`), or by the clock.
 
 While a run is paused nobody gets a lease. Holders renew, finish and release, what follows is entered, and timeouts,
-retry times and Waits go on (docs/decisions/operating.md).
+retry times and Waits go on (docs/decisions/execution/operating.md).
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dcf.core.documents.decision import Decision, Event, Notice, Remaining, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus
 from dcf.core.documents.notices import NoticeKind, tell_parent
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import run_over
 from dcf.core.leasing.halting import announce_ready
 from dcf.core.lifecycle.growing_timeouts import NOT_PAUSED, paused, resumed
@@ -24,22 +24,9 @@ RESUMED = "resumed"
 """Reason of the notices that a resumed run sends."""
 
 
+@decided_once
 def cancel(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     """End the run now. Cancelling a cancelled run changes nothing; one that ended otherwise is not cancelled."""
-    return once(snapshot, request, lambda: _cancel(snapshot, request))
-
-
-def pause(snapshot: Snapshot, request: RunRequest) -> RunDecision:
-    """Let nobody get a lease from now on. Pausing a paused run changes nothing."""
-    return once(snapshot, request, lambda: _pause(snapshot, request))
-
-
-def resume(snapshot: Snapshot, request: RunRequest) -> RunDecision:
-    """Let a paused run go on, and announce what can be taken. Resuming a run that is not paused changes nothing."""
-    return once(snapshot, request, lambda: _resume(snapshot, request))
-
-
-def _cancel(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     meta, now = _meta(snapshot), snapshot.now
     if meta.status is RunStatus.CANCELLED:
         return _answer(now, {"run_status": meta.status.value, "hint": _CANCELLED})
@@ -61,7 +48,9 @@ def _cancel(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     )
 
 
-def _pause(snapshot: Snapshot, request: RunRequest) -> RunDecision:
+@decided_once
+def pause(snapshot: Snapshot, request: RunRequest) -> RunDecision:
+    """Grant no lease until the run is resumed. A paused run stays as it is."""
     meta, now = _meta(snapshot), snapshot.now
     if meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_over(meta.status))
@@ -77,7 +66,9 @@ def _pause(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     )
 
 
-def _resume(snapshot: Snapshot, request: RunRequest) -> RunDecision:
+@decided_once
+def resume(snapshot: Snapshot, request: RunRequest) -> RunDecision:
+    """Let a paused run continue, and announce what can be taken. A run that is not paused stays as it is."""
     meta, now = _meta(snapshot), snapshot.now
     if meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_over(meta.status))

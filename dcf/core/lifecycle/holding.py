@@ -10,10 +10,10 @@ from typing import Final
 from dcf.core.completing.evaluation_marks import Mark
 from dcf.core.documents.decision import Decision, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.leasing.blockers import KILLED_PROCESS, Blocker
 from dcf.core.leasing.halt_refusals import only_operators_release
-from dcf.features.journal.blocking import block, unblock
+from dcf.core.lifecycle.blocking import block, unblock
 from dcf.values.names import escaped
 
 _AUTHOR: Final = "dcf"
@@ -32,12 +32,9 @@ def hold(snapshot: Snapshot, state: str, deaths: Sequence[Mark]) -> Decision[Blo
     return Decision(answer=blocker, changes=writes)
 
 
+@decided_once
 def release(snapshot: Snapshot, request: RunRequest, *, may_release: bool) -> RunDecision:
     """Release a held run, and forget the deaths. The open states must have been read."""
-    return once(snapshot, request, lambda: _release(snapshot, request, may_release=may_release))
-
-
-def _release(snapshot: Snapshot, request: RunRequest, *, may_release: bool) -> RunDecision:
     assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
     if not may_release:
         return Decision(answer=only_operators_release())

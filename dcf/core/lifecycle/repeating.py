@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dcf.asl.state_paths import join
+from dcf.asl.tasks.extensions import LANGUAGE
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.answers import Linked
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
@@ -14,7 +15,6 @@ from dcf.core.documents.model import Lease, StateDoc, Status
 from dcf.core.documents.operations import RunRequest
 from dcf.core.documents.refusals import cannot_rerun
 from dcf.core.lifecycle.creation import Beginning, Create
-from dcf.features.gates.syntax import read_gates
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
@@ -73,7 +73,7 @@ def repeated(snapshot: Snapshot, of: str, asked: Rerun, definition: Definition) 
         project=_text(document.get("project")),
         definition_ref=document.get("definition_ref"),
         begin=begin,
-        gates=read_gates(document.get("gates") or [])[0],
+        gates=LANGUAGE.gates.of_run(document.get("gates") or []),
     )
 
 

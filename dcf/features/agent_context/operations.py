@@ -42,13 +42,7 @@ class Contexts:
     """What agents must know to go on."""
 
     def __init__(
-        self,
-        plane: ControlPlane,
-        views: RunViews,
-        run_list: RunList,
-        work: WorkFinding,
-        journal: Journal,
-        desk: Desk,
+        self, plane: ControlPlane, views: RunViews, run_list: RunList, work: WorkFinding, journal: Journal, desk: Desk
     ) -> None:
         self._plane = plane
         self._views = views

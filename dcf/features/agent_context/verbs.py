@@ -29,9 +29,7 @@ def _counted(answer: Mapping[str, Json]) -> str:
     says=_counted,
     codes=("unknown_run",),
     command=Command(
-        name="runs brief",
-        example="dcf runs brief --agent pricing-1",
-        show="dcf.cli.features.agent_context:show_brief",
+        name="runs brief", example="dcf runs brief --agent pricing-1", show="dcf.cli.features.agent_context:show_brief"
     ),
     only_when_set=("agent_id", *(name for name in SECTIONS if name != "next"), "left_out", "provenance"),
 )

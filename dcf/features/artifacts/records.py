@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from dcf.values.json_text import Json
 
 ContentEncodingName: TypeAlias = Literal["text", "base64"]
 
@@ -20,8 +23,8 @@ class KeptArtifact:
     attempt: int | None = None
     agent_id: str | None = None
     created_by: str = ""
-    created_at: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    created_at: datetime | None = None
+    metadata: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

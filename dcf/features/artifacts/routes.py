@@ -33,7 +33,7 @@ _PIECE: Final = 4 * 1024 * 1024
 _RANGE: Final = re.compile(r"bytes=([0-9]{1,15})-([0-9]{0,15})\Z", re.ASCII)
 _TEXTS: Final = ("name", "content_type", "artifact_id", "state", "agent_id", "sha256", "metadata_json")
 _NUMBERS: Final = ("part", "of")
-_STATUSES: Final = {
+STATUSES: Final = {
     "invalid_argument": 400,
     "forbidden": 403,
     "owner_mismatch": 403,
@@ -145,5 +145,5 @@ def _told(payload: Mapping[str, Json]) -> Response:
     if code == "ok":
         status = 200 if payload.get("existed") else 202 if payload.get("artifact") is None else 201
     else:
-        status = _STATUSES.get(code, _FOR_NOW)
+        status = STATUSES.get(code, _FOR_NOW)
     return JSONResponse(dict(payload), status, headers)

@@ -60,12 +60,7 @@ def begin(found: ArtifactFound, wish: ArtifactPut, limits: ArtifactLimits) -> Ar
             return ArtifactChange(answer=refusal)
         kind = replace(wish.kind, attempt=found.attempt)
         fresh = Upload(
-            artifact_id=wish.artifact_id,
-            kind=kind,
-            upload_id=wish.drawn,
-            of=wish.of,
-            parts={},
-            touched_at=found.now,
+            artifact_id=wish.artifact_id, kind=kind, upload_id=wish.drawn, of=wish.of, parts={}, touched_at=found.now
         )
         return ArtifactChange(answer=ArtifactStands(upload=fresh), upload=fresh, counts=1)
     there = upload.parts.get(wish.part.number)

@@ -43,15 +43,7 @@ _CREATED = ("created_at",)
 _log = logging.getLogger(__name__)
 
 _TOTALS = ""
-_META = (
-    "status",
-    "finalized_at",
-    "deleted_at",
-    "created_at",
-    "planner_agent_id",
-    "agents",
-    "definition_sha256",
-)
+_META = ("status", "finalized_at", "deleted_at", "created_at", "planner_agent_id", "agents", "definition_sha256")
 _SETTLED_S = 600
 """Seconds after the latest write below a name until it is deleted for being of no run: a run may be just being made."""
 

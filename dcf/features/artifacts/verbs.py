@@ -16,7 +16,7 @@ from dcf.values.refusal import Refusal
 from dcf.verbs.callers import bound_to, current_caller
 from dcf.verbs.derived_tools import add_tools
 from dcf.verbs.description.verb import Answered, Argument, Command, verb
-from dcf.verbs.description.words import ID, STATE, AgentId, Limit, RunId
+from dcf.verbs.description.words import ID, STATE, AgentId, Limit, PrintedCursor, RunId
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
@@ -77,10 +77,7 @@ def put_artifact(
     ] = "text",
     encoding: Annotated[
         ContentEncodingName | None,
-        Argument(
-            means="How content is written; default: text for types of text, else base64.",
-            listed=False,
-        ),
+        Argument(means="How content is written; default: text for types of text, else base64.", listed=False),
     ] = None,
     artifact_id: Annotated[
         Annotated[str, _ARTIFACT_ID] | None, Argument(means="Its id in the run; default: made of name and content.")
@@ -208,15 +205,7 @@ def list_artifacts(
     workflow_id: RunId,
     *,
     limit: Annotated[Limit, Argument(means="Items of one page; fewer come if they are large.", plain=True)] = 50,
-    cursor: Annotated[
-        str | None,
-        Argument(
-            means="next_cursor of the answer before.",
-            plain=True,
-            spelling="Go on here: printed below each page.",
-            max_length=100,
-        ),
-    ] = None,
+    cursor: PrintedCursor = None,
 ) -> Answered[ListedArtifacts]:
     """List a run's artifacts, oldest first, without their content. Call again with next_cursor until it is null."""
     page = on.artifacts.page(workflow_id, cursor, limit)

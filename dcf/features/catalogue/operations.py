@@ -221,10 +221,7 @@ class DefinitionCatalogue:
             at=now,
             document=write_definition(found),
             words=read_words(texts),
-            facets={
-                **combined({"kind": found.kind, "of": whose}),
-                "always": ("no",),
-            },
+            facets={**combined({"kind": found.kind, "of": whose}), "always": ("no",)},
             until=found.until,
         )
         self._index.put(entry, replaces="any", is_counted=False)
@@ -293,10 +290,7 @@ def _body(definition: CataloguedDefinition, body: str) -> TextEntry:
 
 
 def _of_workflow(
-    definition: Definition,
-    at: int,
-    until: int | None = None,
-    owner: Owner = EVERYBODY,
+    definition: Definition, at: int, until: int | None = None, owner: Owner = EVERYBODY
 ) -> CataloguedDefinition:
     """Return what the catalogue shows of a workflow that is kept."""
     comment = asl_of(dict(definition.document)).get("Comment")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal, TypeAlias
 
 from dcf.values.json_text import Json
@@ -34,9 +35,9 @@ class DefinitionDetails:
     attributes: Mapping[str, Json] = field(default_factory=dict)
     source: str | None = None
     size: int = 0
-    created_at: str | None = None
-    updated_at: str | None = None
-    expires_at: str | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    expires_at: datetime | None = None
     versions: tuple[str, ...] = ()
     content: Json = None
     score: int = 0

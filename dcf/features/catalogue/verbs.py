@@ -130,8 +130,7 @@ def put_definition(
     ] = None,
     project: Annotated[Project, Argument(means="Project that it is for; default: everybody.")] = None,
     session: Annotated[
-        Session,
-        Argument(means="Or session; it then expires.", spelling="The session that it is for; it then expires."),
+        Session, Argument(means="Or session; it then expires.", spelling="The session that it is for; it then expires.")
     ] = None,
     expires_in_s: Annotated[
         int,

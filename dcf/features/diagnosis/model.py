@@ -32,6 +32,7 @@ class Cause(StrEnum):
     LEASE_EXPIRED = "lease_expired"
     KEEPS_FAILING = "keeps_failing"
     LEASE_HELD = "lease_held"
+    ACCOUNT_CLOSED = "account_closed"
     RETRY_DUE = "retry_due"
     TIMER_DUE = "timer_due"
     WAITING_FOR_CALLBACK = "waiting_for_callback"

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal
 
 from dcf.values.json_text import Json
@@ -26,7 +27,7 @@ class ExplainedCause:
     remedy: SuggestedRemedy
     stuck: bool
     state: str | None = None
-    since: str | None = None
+    since: datetime | None = None
     count: int = 1
     evidence: Mapping[str, Json] = field(default_factory=dict)
 
@@ -41,7 +42,7 @@ class ExplainedRun:
     workflow_id: str
     run_status: RunStatusName | Literal["paused", "blocked"]
     stuck: bool
-    at: str
+    at: datetime
     findings: tuple[ExplainedCause, ...] = ()
     unread_states: int = 0
     provenance: Mapping[str, Json] | None = None
@@ -55,7 +56,7 @@ class RunEvent:
     """
 
     id: str
-    at: str
+    at: datetime
     type: str
     state: str | None = None
     by: str | None = None

@@ -20,11 +20,7 @@ def _visit(run: str, state: str, epoch: int) -> dict[str, Json]:
 
 def start(run: str) -> Remedy:
     """Start a run that was created."""
-    return Remedy(
-        sentence="Start the run.",
-        tool="notify_next_worker_agent",
-        arguments={"workflow_id": run},
-    )
+    return Remedy(sentence="Start the run.", tool="notify_next_worker_agent", arguments={"workflow_id": run})
 
 
 def assign(run: str, state: str, epoch: int) -> Remedy:
@@ -38,18 +34,14 @@ def assign(run: str, state: str, epoch: int) -> Remedy:
 
 def notify(run: str, state: str) -> Remedy:
     """Tell the agents of a state."""
-    return Remedy(
-        sentence="Tell its agents.",
-        tool="notify_if_ready",
-        arguments={"workflow_id": run, "state": state},
-    )
+    return Remedy(sentence="Tell its agents.", tool="notify_if_ready", arguments={"workflow_id": run, "state": state})
 
 
 def set_timer(run: str, state: str) -> Remedy:
     """Have the timer of a state set again that Redis has lost."""
     return Remedy(
         sentence="Tell its agents: this sets the timer too. `dcf doctor --repair` does so in all runs, as a clock does"
-        " once an hour. Have the log of Redis checked: docs/deployment.md says how.",
+        " once an hour. Have the log of Redis checked: docs/operating/disaster-recovery.md says how.",
         tool="notify_if_ready",
         arguments={"workflow_id": run, "state": state},
     )
@@ -175,11 +167,7 @@ def mend_store(advice: str | None) -> Remedy:
 
 def resume(run: str) -> Remedy:
     """Go on with a paused run."""
-    return Remedy(
-        sentence="Resume the run.",
-        tool="resume_run",
-        arguments={"workflow_id": run},
-    )
+    return Remedy(sentence="Resume the run.", tool="resume_run", arguments={"workflow_id": run})
 
 
 def release(run: str) -> Remedy:
@@ -203,9 +191,7 @@ def resolve_issue(run: str, issue: str) -> Remedy:
 def cancel(run: str) -> Remedy:
     """Cancel a run that cannot go on."""
     return Remedy(
-        sentence="Cancel the run, and run the workflow again.",
-        tool="cancel_run",
-        arguments={"workflow_id": run},
+        sentence="Cancel the run, and run the workflow again.", tool="cancel_run", arguments={"workflow_id": run}
     )
 
 

@@ -6,6 +6,7 @@ from typing import Final
 from dcf.core.documents.model import Lease, StateDoc
 from dcf.core.leasing.first_terms import is_short
 from dcf.core.leasing.stuck import MANY_RETRIES, MANY_TRIES, is_stuck_state, progress_of
+from dcf.features.accounts.explaining import about_limit, limit_of
 from dcf.features.diagnosis import remedies
 from dcf.features.diagnosis.facts import NAMED, Facts, lasting, listed, moment, ready_since, sighting, text
 from dcf.features.diagnosis.model import Cause, Remedy, RunFinding
@@ -102,7 +103,11 @@ def _signs(lease: Lease) -> dict[str, Json]:
 def _keeps_failing(doc: StateDoc, facts: Facts) -> bool:
     """Return True if agents try the state again and again; not if it is only that nobody takes it any more."""
     again = doc.retries >= MANY_RETRIES or (doc.lease.token is not None and doc.tries >= MANY_TRIES)
-    return again and (not doc.is_claimable(facts.now) or facts.now - ready_since(doc) <= NOT_TAKEN_FOR)
+    return (
+        again
+        and limit_of(doc, facts.now) is None
+        and (not doc.is_claimable(facts.now) or facts.now - ready_since(doc) <= NOT_TAKEN_FOR)
+    )
 
 
 def _failing(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
@@ -131,6 +136,9 @@ def _failing(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
 
 def _due_later(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
     assert doc.not_before is not None, "asked before"
+    limit = limit_of(doc, facts.now)
+    if limit is not None:
+        return about_limit(path, doc, limit, facts)
     is_retry = doc.retries > 0 or doc.last_error is not None
     error = f" after {doc.last_error}" if doc.last_error else ""
     what = f"is tried again{error}" if is_retry else "goes on"
@@ -193,7 +201,7 @@ def _trouble_to_take(path: str, doc: StateDoc, facts: Facts) -> _Untaken:
     times = told.times.get(named, 0)
     evidence: dict[str, Json] = {"agents": list(agents[:NAMED]), "told_times": times}
     if not agents:
-        why = "nobody is assigned, so that nobody is told"
+        why = "nobody is assigned, so only agents that wait for such work are notified"
         remedy = remedies.assign(run, path, doc.lease.epoch)
         return _Untaken(cause=Cause.NOBODY_ASSIGNED, why=why, remedy=remedy, evidence=evidence)
     evidence |= {"seen": {agent: text(facts.seen.get(agent)) for agent in agents[:NAMED]}}

@@ -39,8 +39,7 @@ def explain_run(
     on: "Application",
     workflow_id: RunId,
     state: Annotated[
-        str | None,
-        Argument(means="Only this state; default: all.", pattern=STATE, min_length=1, max_length=400),
+        str | None, Argument(means="Only this state; default: all.", pattern=STATE, min_length=1, max_length=400)
     ] = None,
 ) -> Answered[ExplainedRun]:
     """Explain why a run does not move: call this when it takes longer than expected.

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 RedisKey = Annotated[
     str,
     Argument(
-        means="Key of the document, as doc:notes or cp:wf:RUN:meta.",
-        example="doc:notes",
-        min_length=1,
-        max_length=2000,
+        means="Key of the document, as doc:notes or cp:wf:RUN:meta.", example="doc:notes", min_length=1, max_length=2000
     ),
 ]
 PATH_TEXT: Final = "Where: $.a.b, $['any name'], $.list[0] or $.list[-1]; $ is the whole document."
@@ -46,10 +43,7 @@ OnceOnly = Annotated[
     str | None,
     Argument(means="Repeated with it, a call is applied only once.", min_length=1, max_length=200, form="request"),
 ]
-Planner = Annotated[
-    str | None,
-    Argument(means="Your agent id, if you plan the run.", example="pricing-1", pattern=ID),
-]
+Planner = Annotated[str | None, Argument(means="Your agent id, if you plan the run.", example="pricing-1", pattern=ID)]
 
 
 def keep_s(app: "Application", wish: int | Literal["never"] | None) -> int | None:

@@ -255,7 +255,8 @@ def _operator_only() -> Refusal:
     return _no(
         "forbidden",
         "Documents of runs are written by hand only by an operator; the planner of the run may write meta.agents.",
-        "Use the workflow tools, pass `agent_id` if you are the run's planner, or ask an operator.",
+        "`create_worker_agents` assigns agents too. A planner passes the `agent_id` that it created the run with, as "
+        "`planner_agent_id`.",
     )
 
 

@@ -8,16 +8,16 @@ import secrets
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from dcf.asl.tasks.signals import NAME_RULE, is_signal_name
 from dcf.core.definitions import needs
 from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents.decision import Decision, ReadSet, Snapshot
 from dcf.core.documents.model import StateDoc
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.documents.refusals import unless_full
+from dcf.core.documents.signals import NO_SIGNALS
 from dcf.errors import InvalidArgument, UnknownRun
 from dcf.features.external import signalling
-from dcf.features.external.model import NO_SIGNALS
-from dcf.features.external.signal import NAME_RULE, is_signal_name
 from dcf.features.external.signalling import MOVED, Signal
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.transactions import Run

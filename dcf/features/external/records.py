@@ -1,6 +1,7 @@
 """What the verbs on signals and callbacks answer. Loads the standard library only, since clients read it too."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from dcf.verbs.records.runs import RunStatusName, StateStatusName
 
@@ -38,5 +39,5 @@ class EndedTask:
 class LivingTask(EndedTask):
     """A Task whose task token's holder is at work: when the next heartbeat is due, and when it times out."""
 
-    heartbeat_due: str | None = None
-    deadline: str | None = None
+    heartbeat_due: datetime | None = None
+    deadline: datetime | None = None

@@ -26,11 +26,7 @@ from dcf.verbs.registry import TOOLS, ToolSpec, is_served
 
 PATH: Final = "/task-tokens"
 
-_VERBS: Final = {
-    "success": "send_task_success",
-    "failure": "send_task_failure",
-    "heartbeat": "send_task_heartbeat",
-}
+_VERBS: Final = {"success": "send_task_success", "failure": "send_task_failure", "heartbeat": "send_task_heartbeat"}
 _CODES: Final = {
     200: ("ok",),
     400: ("invalid_argument",),
@@ -43,7 +39,7 @@ _CODES: Final = {
     429: ("quota_exceeded", "rate_limited"),
     500: ("internal_error",),
 }
-_STATUSES: Final = {code: status for status, codes in _CODES.items() for code in codes}
+STATUSES: Final = {code: status for status, codes in _CODES.items() for code in codes}
 _VALUES: Final = frozenset({"output", "usage"})
 """Members of a body that are JSON values."""
 
@@ -112,4 +108,4 @@ def _arguments(body: bytes, max_bytes: int) -> dict[str, Json]:
 def _response(payload: Mapping[str, Json]) -> Response:
     wait = payload.get("retry_after_s")
     headers = {"Cache-Control": "no-store"} | ({} if wait is None else {"Retry-After": str(max(1, round(wait)))})
-    return JSONResponse(dict(payload), _STATUSES.get(payload["code"], _FOR_NOW), headers)
+    return JSONResponse(dict(payload), STATUSES.get(payload["code"], _FOR_NOW), headers)

@@ -10,15 +10,15 @@ from typing import Final
 
 from dcf.asl.machine import Machine, Task, every_state
 from dcf.asl.surroundings import KeptSignal
+from dcf.asl.tasks.signals import literal_name
 from dcf.core.completing.conclusion import Conclusion, concluded, why_not
 from dcf.core.completing.waiting_refusals import no_such_signal, signals_full, states_moved, too_large_signal
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus, StateDoc
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import run_over
-from dcf.features.external.model import MOST_KEPT, MOST_KEPT_BYTES, Signals
-from dcf.features.external.signal import literal_name
+from dcf.core.documents.signals import MOST_KEPT, MOST_KEPT_BYTES, Signals
 from dcf.values.json_text import Json, byte_length
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
@@ -42,6 +42,7 @@ class Signal:
         return {"name": self.name, "payload": self.payload}
 
 
+@decided_once
 def deliver(
     snapshot: Snapshot,
     request: RunRequest,
@@ -51,22 +52,6 @@ def deliver(
     context: Mapping[str, Json],
 ) -> RunDecision:
     """End the state that waits for the signal, in the visit that was seen (path and epoch)."""
-    return once(snapshot, request, lambda: _deliver(snapshot, request, signal, waits, definition, context))
-
-
-def keep(snapshot: Snapshot, request: RunRequest, signal: Signal, seen: int, definition: Definition) -> RunDecision:
-    """Keep the signal for a state to come; `seen` is how often states had begun to wait when none was found."""
-    return once(snapshot, request, lambda: _keep(snapshot, request, signal, seen, definition))
-
-
-def _deliver(
-    snapshot: Snapshot,
-    request: RunRequest,
-    signal: Signal,
-    waits: tuple[str, int],
-    definition: Definition,
-    context: Mapping[str, Json],
-) -> RunDecision:
     state, epoch = waits
     if _status(snapshot) is not RunStatus.RUNNING:
         return Decision(answer=run_over(_status(snapshot)))
@@ -88,7 +73,9 @@ def _deliver(
     )
 
 
-def _keep(snapshot: Snapshot, request: RunRequest, signal: Signal, seen: int, definition: Definition) -> RunDecision:
+@decided_once
+def keep(snapshot: Snapshot, request: RunRequest, signal: Signal, seen: int, definition: Definition) -> RunDecision:
+    """Keep the signal for a state to come; `seen` is how often states had begun to wait when none was found."""
     signals, now = _signals(snapshot), snapshot.now
     if _status(snapshot) is not RunStatus.RUNNING:
         return Decision(answer=run_over(_status(snapshot)))
@@ -107,10 +94,7 @@ def _keep(snapshot: Snapshot, request: RunRequest, signal: Signal, seen: int, de
     }
     return Decision(
         answer=RunAnswer(answer=answer, at=now),
-        changes=WriteSet(
-            signals=[after],
-            events=[_received(request, signal, number, kept=True)],
-        ),
+        changes=WriteSet(signals=[after], events=[_received(request, signal, number, kept=True)]),
     )
 
 

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     scope="work",
     audit=("workflow_id", "issue"),
     says=said_of("is kept", "was kept before"),
-    command=Command(
-        name="findings promote",
-        example="dcf findings promote order-42 j0123456789abcdef --severity high",
-    ),
+    command=Command(name="findings promote", example="dcf findings promote order-42 j0123456789abcdef --severity high"),
     codes=("unknown_issue", "unknown_run"),
 )
 def promote_issue(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal, TypeAlias
 
 from dcf.values.json_text import Json
@@ -14,7 +15,7 @@ FindingStatusName: TypeAlias = Literal["active", "deprecated", "superseded"]
 class FindingEdit:
     """A change of a finding: when, by whom, of which fields, and why."""
 
-    at: str
+    at: datetime
     by: str
     fields: tuple[str, ...]
     reason: str | None = None
@@ -32,8 +33,8 @@ class FindingDetails:
     status: FindingStatusName
     scope: Literal["project", "global"]
     author: str
-    created_at: str
-    updated_at: str
+    created_at: datetime
+    updated_at: datetime
     tags: tuple[str, ...] = ()
     project: str | None = None
     run: str | None = None

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from dcf.core.access.model import Scope
 from dcf.core.text.entries import MOST_SKIPPED
@@ -19,13 +19,7 @@ from dcf.features.findings.model import (
     shown,
     summary,
 )
-from dcf.features.findings.records import (
-    DeletedFinding,
-    FindingStatusName,
-    FoundFindings,
-    SeverityName,
-    ShownFinding,
-)
+from dcf.features.findings.records import DeletedFinding, FindingStatusName, FoundFindings, SeverityName, ShownFinding
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 from dcf.verbs.answers.paging import fitting
@@ -38,7 +32,6 @@ if TYPE_CHECKING:
     from dcf.application.application import Application
     from dcf.features.findings.operations import FindingKept
 
-PANEL: Final = "Workflows"
 FindingId = Annotated[str, Argument(means="Id of the finding.", example="f-0123456789abcdef", pattern=ID)]
 
 
@@ -82,18 +75,15 @@ def add_finding(
         ),
     ],
     title: Annotated[
-        str,
-        Argument(means="It in a line.", example="Prices lack a currency", min_length=1, max_length=LONGEST_TITLE),
+        str, Argument(means="It in a line.", example="Prices lack a currency", min_length=1, max_length=LONGEST_TITLE)
     ],
     text: Annotated[
-        str,
-        Argument(means="All of it.", example="/price answers 7, not 7 EUR.", min_length=1, max_length=LONGEST_TEXT),
+        str, Argument(means="All of it.", example="/price answers 7, not 7 EUR.", min_length=1, max_length=LONGEST_TEXT)
     ],
     *,
     tags: Tags = (),
     scope: Annotated[
-        Literal["project", "global"] | None,
-        Argument(means="Default: the project, if there is one.", listed=False),
+        Literal["project", "global"] | None, Argument(means="Default: the project, if there is one.", listed=False)
     ] = None,
     project: Annotated[ProjectId | None, Argument(means="Default: that of the run.")] = None,
     workflow_id: Annotated[RunId | None, Argument(means="Run that it came from.", option="--run")] = None,

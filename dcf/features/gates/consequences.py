@@ -6,16 +6,18 @@ submitted (`submitting`) and when a verdict comes (`verdicts`).
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, cast
 
 from dcf.asl.briefs import Instructions
+from dcf.core.definitions.model import Definition
 from dcf.core.documents.decision import Event, More, Notice, Snapshot, WriteSet
+from dcf.core.documents.kinds import GATE
 from dcf.core.documents.model import Lease, Meta, StateDoc, Status
 from dcf.core.documents.notices import NoticeKind
 from dcf.core.leasing.attention import latest_look
+from dcf.core.lifecycle.blocking import has_room
 from dcf.features.gates.gate import Gate
-from dcf.features.gates.model import KIND, GateRecord, GateVerdict, OpenGate, Submission
-from dcf.features.journal.blocking import has_room
+from dcf.features.gates.model import GateRecord, GateVerdict, OpenGate, Submission
 from dcf.features.journal.model import LONGEST_KEY
 from dcf.features.journal.writing import open_issue
 from dcf.features.people.description import Askees
@@ -31,6 +33,11 @@ _LONGEST_TAIL: Final = 500
 
 BY_DCF: Final = "dcf"
 """Who gives verdicts and opens issues that no agent or person does."""
+
+
+def gates_of(definition: Definition, path: str) -> tuple[Gate, ...]:
+    """Return the gates of a Task. The engine carries them without knowing what they are; `syntax` made all of them."""
+    return cast("tuple[Gate, ...]", definition.gates_of(path))
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -68,7 +75,7 @@ def opened(case: GateCase) -> WriteSet:
     kept = case.kept
     gates = tuple(_opened(case, gate) for gate in case.waiting)
     gated = Submission(number=kept.number, sha256=kept.sha256, open=gates)
-    doc = replace(case.doc, status=Status.RUNNING, kind=KIND, gated=gated)
+    doc = replace(case.doc, status=Status.RUNNING, kind=GATE, gated=gated)
     changes = judged(case, doc)
     for one in gates:
         changes.events.append(opened_event(case, one))
@@ -207,6 +214,8 @@ def rows_of(workflow_id: str, case: GateCase, *, whole: bool) -> list[dict[str, 
             del work["from"]
             told: dict[str, Json] = {"workflow_id": workflow_id, "state": case.state, "name": work.pop("gate"), **work}
             more: dict[str, Json] = {"output": case.output} if whole else {}
+            if whole:
+                told.pop("output_left_out", None)
             rows.append(told | {"asked": one.whom, "since": to_text(one.since)} | more)
     return rows
 

@@ -27,9 +27,6 @@ MOST_SUBMISSIONS: Final = 200
 MOST_UNAVAILABLE: Final = 3
 """After so many times without a verdict a gate asks people, so that nobody asks for ever."""
 
-KIND: Final = "Gate"
-"""What the document of a state says as its type while it waits for verdicts."""
-
 
 @record(frozen=True, slots=True, kw_only=True)
 class OpenGate:
@@ -312,9 +309,7 @@ def _read_verdict(one: Mapping[str, Any]) -> GateVerdict:
         at=_count(one.get("at")),
         criteria=tuple(
             Judged(
-                criterion=_text(part.get("criterion")),
-                passed=part.get("passed") is True,
-                feedback=part.get("feedback"),
+                criterion=_text(part.get("criterion")), passed=part.get("passed") is True, feedback=part.get("feedback")
             )
             for part in _objects(one.get("criteria"))
         ),

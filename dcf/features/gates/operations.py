@@ -15,7 +15,7 @@ from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.documents.refusals import unless_full
 from dcf.errors import UnknownRun
 from dcf.features.gates import overriding, verdicts
-from dcf.features.gates.consequences import GateCase
+from dcf.features.gates.consequences import GateCase, gates_of
 from dcf.features.gates.listing import GatePage, GatePlace, GateQuery
 from dcf.features.gates.model import NO_GATES
 from dcf.features.gates.overriding import Override
@@ -73,16 +73,20 @@ class Gates:
             lambda run, found: overriding.override(found, request, wish, run.definition, run.context),
         )
 
-    def cases(self, workflow_id: str, states: Sequence[str] | None = None) -> list[GateCase]:
-        """Return the states of a run whose output is judged or was sent back, of all that are open or of these."""
+    def cases(self, workflow_id: str, states: Sequence[str] | None = None, *, contents: bool = True) -> list[GateCase]:
+        """Return the states of a run whose output is judged or was sent back, of all that are open or of these.
+
+        Without `contents` neither outputs are read nor inputs that instructions show.
+        """
         run = self._plane.run(workflow_id)
         if not run.definition.is_gated:
             return []
         paths = self._store.open_states(workflow_id) if states is None else tuple(states)
         paths = tuple(path for path in paths if run.definition.gates_of(path))
-        briefed = tuple(path for path in paths if shows_input(run.definition, path))
+        shown_paths = paths if contents else ()
+        briefed = tuple(path for path in shown_paths if shows_input(run.definition, path))
         found = self._store.read(
-            workflow_id, ReadSet(states=with_scopes(paths), gates=paths, outputs=paths, briefed=briefed)
+            workflow_id, ReadSet(states=with_scopes(paths), gates=paths, outputs=shown_paths, briefed=briefed)
         )
         if found.meta is None:
             raise UnknownRun(workflow_id)
@@ -93,7 +97,7 @@ class Gates:
             if path in shown.states and shown.states[path].gated is not None
         ]
 
-    def of_run(self, workflow_id: str, limit: int, after: GatePlace | None) -> GatePage:
+    def of_run(self, workflow_id: str, limit: int, after: GatePlace | None, *, contents: bool = True) -> GatePage:
         """Return a page of the states of a run whose output is judged, the longest first. Raise UnknownRun."""
         run = self._plane.run(workflow_id)
         gated = () if not run.definition.is_gated else self._store.open_states(workflow_id)
@@ -103,7 +107,9 @@ class Gates:
         there = {path: place_of(workflow_id, path, doc) for path, doc in judged.items()}
         order = sorted(there, key=lambda path: there[path].order)
         left = [path for path in order if after is None or there[path].order > after.order]
-        found = {case.state: case for case in self.cases(workflow_id, left[:limit])}  # less what ended meanwhile
+        found = {
+            case.state: case for case in self.cases(workflow_id, left[:limit], contents=contents)
+        }  # less what ended meanwhile
         shown = [path for path in left[:limit] if path in found]
         return GatePage(
             rows=tuple((workflow_id, found[path]) for path in shown),
@@ -111,11 +117,15 @@ class Gates:
             next_place=there[left[limit - 1]] if len(left) > limit else None,
         )
 
-    def waiting_for(self, query: GateQuery) -> GatePage:
-        """Return a page of what waits for the verdicts of an agent or person, across runs, without the outputs."""
+    def waiting_for(self, query: GateQuery, *, contents: bool = True) -> GatePage:
+        """Return a page of what waits for the verdicts of an agent or person, across runs, without the outputs.
+
+        Without `contents` no inputs are read that instructions show.
+        """
         found, place = self._lists.page(query)
         rows = [(one.workflow_id, case, one.place) for one in found if (case := self._case(one)) is not None]
-        inputs = self._lists.inputs([(run, case.state) for run, case, _ in rows if not _is_plain(case)])
+        shown = [(run, case.state) for run, case, _ in rows if contents and not _is_plain(case)]
+        inputs = self._lists.inputs(shown)
         return GatePage(
             rows=tuple((run, replace(case, given=inputs.get((run, case.state)))) for run, case, _ in rows),
             places=tuple(at for *_, at in rows),
@@ -131,7 +141,7 @@ class Gates:
             state=one.path,
             doc=one.doc,
             meta=Meta(status=RunStatus.RUNNING, definition_sha256=definition.sha256),
-            gates=definition.gates_of(one.path),
+            gates=gates_of(definition, one.path),
             kept=one.kept,
             output=None,
             now=0,

@@ -1,6 +1,7 @@
 """What the verbs about gates answer. Loads the standard library only, since clients read it too."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal, TypeAlias
 
 from dcf.values.json_text import Json
@@ -13,7 +14,7 @@ VerdictName: TypeAlias = Literal["pass", "fail", "unavailable"]
 class WaitingGate:
     """An output that waits for a verdict: of which gate, by whom it was made, and what it is judged by.
 
-    `output` is left out of lists across runs, and where it is long; ask for its run and state.
+    `output` is left out of lists across runs, and where it is long (`output_left_out`): ask for its run and state.
     """
 
     workflow_id: str
@@ -24,7 +25,7 @@ class WaitingGate:
     author: str
     attempt: int
     asked: str
-    since: str
+    since: datetime
     criteria: tuple[str, ...] = ()
     command: str | None = None
     timeout_s: int | None = None

@@ -18,12 +18,11 @@ The other refusals are in `refusals`.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from dcf.core.documents.answers import StateRefusal
+from dcf.core.documents.answers import HeldUp, StateRefusal
 from dcf.core.documents.model import StateDoc
 from dcf.features.gates.model import MOST_SUBMISSIONS, OpenGate, Submission
 from dcf.values.json_text import Json
 from dcf.values.names import escaped
-from dcf.values.records import record
 from dcf.values.refusal import Refusal
 from dcf.values.text_pieces import clip
 
@@ -33,17 +32,10 @@ RETRY_S: Final = 15
 _NAMED: Final = 5
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class GateRefusal(StateRefusal):
-    """A completion that the gates of the state hold up, with the criteria that failed."""
-
-    failed_criteria: tuple[Mapping[str, Json], ...] = ()
-
-
-def review_running(state: str, doc: StateDoc, gated: Submission) -> GateRefusal:
+def review_running(state: str, doc: StateDoc, gated: Submission) -> HeldUp:
     """Answer a completion while others judge it: nothing is lost, and it completes by itself."""
     waits = ", ".join(f"{one.name} (by {one.whom})" for one in gated.open[:_NAMED])
-    return GateRefusal(
+    return HeldUp(
         code="review_running",
         message=f"The output of '{state}' is kept and waits for the verdict of {waits}.",
         hint=(
@@ -57,10 +49,10 @@ def review_running(state: str, doc: StateDoc, gated: Submission) -> GateRefusal:
 
 def needs_work(
     state: str, doc: StateDoc, gate: str, failed: Sequence[Mapping[str, Json]], attempts: int, most: int
-) -> GateRefusal:
+) -> HeldUp:
     """Send the output back to its worker, with what failed and nothing else."""
     first = clip(next((str(one.get("feedback") or one["criterion"]) for one in failed), gate), 300).rstrip(".")
-    return GateRefusal(
+    return HeldUp(
         code="needs_work",
         message=f"The output of '{state}' failed gate '{gate}' ({attempts} of {most} times): {first}.",
         hint=(

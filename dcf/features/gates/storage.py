@@ -11,14 +11,15 @@ from itertools import islice
 from typing import Final
 
 from dcf.core.documents.model import RunStatus, StateDoc
+from dcf.core.listing.checks import ListKind
 from dcf.features.gates.listing import ANY, GatePlace, GateQuery
 from dcf.features.gates.model import GateRecord, read_record
-from dcf.features.people.keys import member, read_member
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
+from dcf.store.extensions import StateLists
 from dcf.store.forms.form import DocumentForm
-from dcf.store.keys.parts import encode_state
+from dcf.store.keys.parts import encode_state, member, read_member
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import ask, take_off_unless
 from dcf.store.transaction.state_texts import read_text
@@ -167,11 +168,7 @@ def _places(reply: list[bytes]) -> list[GatePlace]:
 
 
 def _reads(form: DocumentForm, run: RunKeys, path: str) -> tuple[Command, Command, Command]:
-    return (
-        form.members(run.meta, FACTS),
-        form.read(run.state(path)),
-        ("HGET", run.gates, encode_state(path)),
-    )
+    return (form.members(run.meta, FACTS), form.read(run.state(path)), ("HGET", run.gates, encode_state(path)))
 
 
 def _row(
@@ -187,3 +184,12 @@ def _row(
     return WaitingState(
         place=place, workflow_id=workflow_id, path=path, doc=doc, kept=found, project=facts.get("project")
     )
+
+
+LISTED: Final = StateLists(
+    kind=ListKind.GATES,
+    prefix=WAITING,
+    is_listed=lambda doc: doc.is_judged,
+    row="gates",
+    opened=listed_commands,
+)

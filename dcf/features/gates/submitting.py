@@ -4,18 +4,19 @@ The output is kept where outputs are kept, and the lease with its holder. The sa
 another output takes the place of the one that is being judged. Gates of the kind `schema` are decided here.
 """
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Mapping
 
 from dcf.asl.json_schema.check import misfits
 from dcf.core.access.model import KEY_CALLER
+from dcf.core.completing.updates import Update
 from dcf.core.definitions.briefs import instructions_of
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import entry_epoch_of
 from dcf.core.documents.answers import Updated
-from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
-from dcf.core.documents.model import Status
+from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
+from dcf.core.documents.model import StateDoc, Status
 from dcf.core.documents.receipts import token_key
+from dcf.core.extensions import Settle, Written
 from dcf.core.leasing.first_terms import signed
 from dcf.features.gates import refusals
 from dcf.features.gates.consequences import (
@@ -27,6 +28,7 @@ from dcf.features.gates.consequences import (
     counted_anew,
     decided_event,
     failure_of,
+    gates_of,
     opened,
     sent_back,
 )
@@ -36,13 +38,6 @@ from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
-
-if TYPE_CHECKING:
-    from dcf.core.completing.updates import Update
-
-Told: TypeAlias = Decision[Updated | Refusal | More]
-Settle: TypeAlias = Callable[["Update"], Told]
-"""Applies a completion, or a failure in its place."""
 
 
 def content_sha256(output: Json) -> str:
@@ -63,7 +58,7 @@ def case_of(snapshot: Snapshot, state: str, definition: Definition, output: Json
         state=state,
         doc=snapshot.states[state],
         meta=snapshot.meta,
-        gates=definition.gates_of(state),
+        gates=gates_of(definition, state),
         kept=(snapshot.gates.get(state) or NO_GATES).of_visit(visit_of(snapshot, state)),
         output=output,
         now=snapshot.now,
@@ -72,7 +67,7 @@ def case_of(snapshot: Snapshot, state: str, definition: Definition, output: Json
     )
 
 
-def through_gates(snapshot: Snapshot, request: "Update", definition: Definition, settle: Settle) -> Told:
+def through_gates(snapshot: Snapshot, definition: Definition, settle: Settle, request: Update) -> Written:
     """Apply the completion if nothing of it must be judged any more; otherwise keep it, and say what it waits for."""
     state = request.state
     if not definition.gates_of(state) or snapshot.states[state].visit is not None:
@@ -93,13 +88,12 @@ def through_gates(snapshot: Snapshot, request: "Update", definition: Definition,
     return _judged(case, request, told)
 
 
-def unless_judged(snapshot: Snapshot, state: str) -> Refusal | None:
+def unless_judged(state: str, doc: StateDoc) -> Refusal | None:
     """Refuse a holder's other writes while its output is being judged."""
-    doc = snapshot.states[state]
-    return refusals.review_running(state, doc, doc.gated) if doc.is_judged and doc.gated is not None else None
+    return refusals.review_running(state, doc, doc.gated) if doc.gated is not None and doc.is_judged else None
 
 
-def _as_before(case: GateCase, request: "Update") -> Refusal | None:
+def _as_before(case: GateCase, request: Update) -> Refusal | None:
     """Return how the same submission stands; None if this is another one."""
     kept, doc = case.kept, case.doc
     if not _is_same(kept, request) or doc.gated is None:
@@ -110,7 +104,7 @@ def _as_before(case: GateCase, request: "Update") -> Refusal | None:
     return None if gate is None else _needs_work(case, gate)
 
 
-def _is_same(kept: GateRecord, request: "Update") -> bool:
+def _is_same(kept: GateRecord, request: Update) -> bool:
     told = (kept.content, kept.request_id, kept.token)
     return told == (request.content, request.request_id, token_key(request.token or ""))
 
@@ -121,7 +115,7 @@ def _needs_work(case: GateCase, gate: Gate) -> Refusal:
     return refusals.needs_work(case.state, case.doc, gate.name, kept.failed, number, gate.max_attempts)
 
 
-def _submitted(case: GateCase, request: "Update") -> GateRecord:
+def _submitted(case: GateCase, request: Update) -> GateRecord:
     author = case.doc.lease.owner_agent_id or ""
     key = request.caller if (request.caller or "").startswith(KEY_CALLER) else None
     return replace(
@@ -173,7 +167,7 @@ def _by_schema(case: GateCase, gate: Gate, schema: Mapping[str, Json] | bool) ->
     return GateVerdict(gate=gate.name, sha256=case.kept.sha256, verdict=given, by="dcf", at=case.now, criteria=found)
 
 
-def _judged(case: GateCase, request: "Update", told: list[Event]) -> Told:
+def _judged(case: GateCase, request: Update, told: list[Event]) -> Written:
     """Keep the output until the verdicts have come."""
     changes = opened(case)
     changes.outputs.update({case.state: request.output} if request.has_output else {})
@@ -189,11 +183,11 @@ def _judged(case: GateCase, request: "Update", told: list[Event]) -> Told:
 def _broken(
     snapshot: Snapshot,
     case: GateCase,
-    request: "Update",
+    request: Update,
     failed: tuple[Gate, GateVerdict],
     told: list[Event],
     settle: Settle,
-) -> Told:
+) -> Written:
     """Send back an output that does not match, or do what is to be done after so many failures."""
     gate, verdict = failed
     case, number = counted(case, gate)
@@ -213,7 +207,7 @@ def _broken(
     return Decision(answer=answer, changes=replace(changes, events=[*told, *changes.events]))
 
 
-def _with(decision: Told, case: GateCase, told: list[Event]) -> Told:
+def _with(decision: Written, case: GateCase, told: list[Event]) -> Written:
     """Return the decision with the record of the verdicts beside it."""
     if not isinstance(decision.answer, Updated):
         return decision

@@ -9,6 +9,7 @@ from typing import Any, Final
 from dcf.asl.json_schema.syntax import flaws_of as flaws_of_schema
 from dcf.asl.resources import Resource
 from dcf.asl.syntax.fields import DefinitionFields, kind
+from dcf.asl.tasks.extensions import TaskField
 from dcf.errors import InvalidArgument
 from dcf.features.gates.gate import KINDS, THENS, Gate
 from dcf.features.people.description import read_askees
@@ -52,8 +53,6 @@ def read_gates(value: Json) -> tuple[tuple[Gate, ...], Flaws]:
 
 def gates_of_task(fields: DefinitionFields, served_by: Resource) -> tuple[Gate, ...]:
     """Read the field Gates of a Task, and report what is wrong with it."""
-    if "Gates" not in fields.document:
-        return ()
     if served_by.kind != "work":
         message = "Gates has no place in a Task whose output no agent delivers with a lease."
         fields.note("Gates", "conflicting_fields", message, "Remove the field.")
@@ -61,6 +60,15 @@ def gates_of_task(fields: DefinitionFields, served_by: Resource) -> tuple[Gate, 
     for tail, message in flaws:
         fields.report(f"/Gates{tail}", "invalid_gate", f"{fields.owner}: Gates: {message}.", HINT)
     return () if flaws else gates
+
+
+def gates_of_run(written: Json) -> tuple[Gate, ...]:
+    """Read the gates that a run was started with, as they were stored."""
+    return read_gates(written)[0]
+
+
+FIELD: Final = TaskField(of_task=gates_of_task, of_run=gates_of_run)
+"""The reader of gates for the language."""
 
 
 def gates_given(value: Json, field: str = "gates") -> tuple[Gate, ...]:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from dcf.application.application import Application
 
 MOST_LISTED: Final = 100
-PANEL: Final = "People"
 SHOWN: Final = "dcf.cli.features.gates:show_verdict"
 """Prints a verdict, or an override."""
 
@@ -99,10 +98,7 @@ def list_gates(
         ]
     else:
         page = on.gates.waiting_for(_query(state, agent_id, group, project, limit, cursor))
-        of_states = [
-            [{name: value for name, value in row.items() if name != "output"} for row in rows]
-            for rows in (rows_of(run, case, whole=False) for run, case in page.rows)
-        ]
+        of_states = [[_without_output(row) for row in rows_of(run, case, whole=False)] for run, case in page.rows]
     return _paged(page, of_states, Room(on.settings.max_result_bytes))
 
 
@@ -219,7 +215,7 @@ def decide_gate(
     content_sha256: Annotated[
         str,
         Argument(
-            means="As list_gates or the event has it.",
+            means="As `list_gates` or the event has it.",
             example="0" * 64,
             spelling="The hash of the output that you read, as `dcf gates ls RUN` prints it.",
             min_length=64,
@@ -311,7 +307,7 @@ def _judge(agent_id: str | None, group: str | None) -> Judge:
     may_work, is_person = Scope.WORK in caller.scopes, Scope.ANSWER in caller.scopes
     may_attest = Scope.ATTEST in caller.scopes
     if not (may_work or is_person or may_attest or Scope.PLAN in caller.scopes):
-        raise Forbidden("decide_gate needs the scope 'work', 'answer', 'plan' or 'attest'.", scope_hint(Scope.WORK))
+        raise Forbidden("`decide_gate` needs the scope 'work', 'answer', 'plan' or 'attest'.", scope_hint(Scope.WORK))
     return Judge(
         name=agent_id or caller.agent_id or (caller.name if may_attest else None),
         key=caller.name if caller.name.startswith(KEY_CALLER) else None,

@@ -13,8 +13,9 @@ from dcf.core.completing.ending import End, end
 from dcf.core.completing.transition import Transition
 from dcf.core.definitions.model import Definition
 from dcf.core.documents import receipts
+from dcf.core.documents.answers import Owed
 from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
-from dcf.core.documents.model import Lease, Operation, Receipt, RunStatus
+from dcf.core.documents.model import Lease, Operation, Receipt, RunStatus, StateDoc
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.documents.refusals import run_over, state_terminal
 from dcf.errors import InvalidArgument
@@ -106,6 +107,12 @@ def decide(
 ) -> RunDecision:
     """Apply a verdict, or refuse it: nobody waits for it, it is about another content, or not theirs to give."""
     return once(snapshot, request, lambda: _decide(snapshot, ruling, definition, context))
+
+
+def look(snapshot: Snapshot, _: str, doc: StateDoc) -> Decision[Owed] | None:
+    """Find that verdicts are to be asked for again. None if that is not due."""
+    is_due = doc.gated is not None and doc.gate_due is not None and doc.gate_due <= snapshot.now
+    return Decision(answer=Owed(fired="gate")) if is_due else None
 
 
 def overdue(

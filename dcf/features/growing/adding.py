@@ -11,15 +11,16 @@ from dcf.core.completing.transition import Transition
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.answers import Leased
 from dcf.core.documents.decision import Decision, Event, More, Snapshot
+from dcf.core.documents.kinds import GROUP
 from dcf.core.documents.model import Lease, RunStatus, StateDoc, StateInput
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.documents.refusals import run_closed
 from dcf.core.leasing.lease import Acquire, acquire
 from dcf.features.growing.checks import first_wrong, in_order
 from dcf.features.growing.counts import Growth
-from dcf.features.growing.definition import following_sha256
+from dcf.features.growing.definition import following_sha256, units_of
 from dcf.features.growing.model import NewUnit, Units, found_by, write_unit
-from dcf.features.growing.progress import GROUP, open_unit, settled
+from dcf.features.growing.progress import open_unit, settled
 from dcf.features.growing.refusals import not_growing, refused_units
 from dcf.values.digest import next_token
 from dcf.values.instants import to_text
@@ -107,7 +108,7 @@ def add_units(
 
 
 def _add(snapshot: Snapshot, wish: AddUnits, definition: Definition, request: RunRequest) -> RunDecision:
-    meta, units, growth = snapshot.meta, definition.units, snapshot.growth
+    meta, units, growth = snapshot.meta, units_of(definition), snapshot.growth
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if units is None or growth is None:
         return Decision(answer=not_growing())

@@ -14,13 +14,14 @@ from dcf.core.documents import receipts
 from dcf.core.documents.decision import Decision, Event, More, Notice, Remaining, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, Meta, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import NoticeKind, stop_notices, tell_parent
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import run_over
 from dcf.core.leasing.halt_refusals import issues_open
 from dcf.core.leasing.lease import forgotten_claim
 from dcf.core.lifecycle.growing_timeouts import NOT_PAUSED
 from dcf.errors import InvalidArgument
 from dcf.features.growing.counts import Growth
+from dcf.features.growing.definition import units_of
 from dcf.features.growing.model import Units
 from dcf.features.growing.progress import WELL, close_group, end_if_done, settle
 from dcf.features.growing.refusals import not_growing, still_open, units_open, unknown_unit
@@ -105,18 +106,10 @@ def to_seal(units: Units, wish: Seal) -> tuple[str, ...]:
     return (wish.group, *inside)
 
 
+@decided_once
 def seal(snapshot: Snapshot, request: RunRequest, wish: Seal, definition: Definition) -> RunDecision:
     """Let nothing be added there any more; end it if all of it has ended well. Sealing again changes nothing."""
-    return once(snapshot, request, lambda: _seal(snapshot, request, wish, definition))
-
-
-def close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Definition) -> RunDecision:
-    """End the run. The same request again gets its answer."""
-    return once(snapshot, request, lambda: _close(snapshot, request, wish, definition))
-
-
-def _seal(snapshot: Snapshot, request: RunRequest, wish: Seal, definition: Definition) -> RunDecision:
-    meta, units, growth, group = snapshot.meta, definition.units, snapshot.growth, wish.group
+    meta, units, growth, group = snapshot.meta, units_of(definition), snapshot.growth, wish.group
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if units is None or growth is None:
         return Decision(answer=not_growing())
@@ -195,8 +188,10 @@ def _close_groups(step: Transition, snapshot: Snapshot, units: Units, group: str
     return None
 
 
-def _close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Definition) -> RunDecision:
-    meta, units, growth = snapshot.meta, definition.units, snapshot.growth
+@decided_once
+def close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Definition) -> RunDecision:
+    """End the run. The same request again gets its answer."""
+    meta, units, growth = snapshot.meta, units_of(definition), snapshot.growth
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if units is None or growth is None:
         return Decision(answer=not_growing())
@@ -217,10 +212,7 @@ def _close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Def
     return Decision(
         answer=RunAnswer(answer=_told(wish, units, len(left)), at=now),
         changes=WriteSet(
-            meta=patch,
-            growth=[growth.sealed(None)],
-            events=[event],
-            notices=[told, *tell_parent(meta, now)],
+            meta=patch, growth=[growth.sealed(None)], events=[event], notices=[told, *tell_parent(meta, now)]
         ),
         remaining=Remaining(run_over=True),
     )

@@ -30,16 +30,11 @@ SCHEMA_VERSION: Final = "grown-1"
 _FLOW: Final = Flow()
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class UnitTask(Task):
-    """A unit as a Task; `followers` wait for it."""
+class _Followed:
+    """A part of a run that `followers` wait for."""
 
-    followers: tuple[str, ...] = ()
-
-    @classmethod
-    def kind(cls) -> str:
-        """Return what it is: a Task like any other."""
-        return "Task"
+    __slots__ = ()
+    followers: tuple[str, ...]
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -53,7 +48,19 @@ class UnitTask(Task):
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class UnitGroup(State):
+class UnitTask(_Followed, Task):
+    """A unit as a Task; `followers` wait for it."""
+
+    followers: tuple[str, ...] = ()
+
+    @classmethod
+    def kind(cls) -> str:
+        """Return what it is: a Task like any other."""
+        return "Task"
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class UnitGroup(_Followed, State):
     """A group of units: it ends when it is sealed and all of them are done."""
 
     followers: tuple[str, ...] = ()
@@ -64,16 +71,6 @@ class UnitGroup(State):
     def kind(cls) -> str:
         """Return what it is."""
         return "Group"
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The units that wait for it."""
-        return self.followers
-
-    @property
-    def may_end(self) -> bool:
-        """True if nothing waits for it."""
-        return not self.followers
 
 
 class UnitStates(Mapping[str, State]):
@@ -191,6 +188,13 @@ def grown_definition(name: str, units: Units = NO_UNITS) -> Definition:
         gates=dict(_gates(units)),
         units=units,
     )
+
+
+def units_of(definition: Definition) -> Units | None:
+    """Return the units of a run that grows; None for the definition of a workflow."""
+    units = definition.units
+    assert units is None or isinstance(units, Units), "`grown_definition` made it"
+    return units
 
 
 def problems_of(told: Mapping[str, Json], pointer: str, owner: str) -> list[Problem]:

@@ -19,6 +19,7 @@ from dcf.errors import UnknownRun
 from dcf.features.growing import adding, closing, repairs
 from dcf.features.growing.adding import Added, AddUnits
 from dcf.features.growing.closing import Close, Seal
+from dcf.features.growing.definition import units_of
 from dcf.features.growing.model import Units, shown_unit
 from dcf.features.growing.opening import OpenRequest, nested_request, note_nested, open_run
 from dcf.runs.control_plane import ControlPlane
@@ -78,7 +79,7 @@ class Growing:
         request = run_request("add_units", reason, request_id, wish.arguments())
 
         def reads(run: Run) -> ReadSet:
-            units = run.definition.units
+            units = units_of(run.definition)
             if units is None:
                 return ReadSet()
             return ReadSet(
@@ -155,7 +156,7 @@ class Growing:
         self, workflow_id: str, names: Collection[str], *, whole: bool = False
     ) -> dict[str, dict[str, Json]] | None:
         """Return what is told of these units beside their states; None for a run that does not grow."""
-        units = self._transactions.run_with(workflow_id, *names).definition.units
+        units = units_of(self._transactions.run_with(workflow_id, *names).definition)
         if units is None:
             return None
         return {name: shown_unit(units.by_name[name], whole=whole) for name in names if name in units.by_name}
@@ -170,12 +171,13 @@ class Growing:
         outputs: bool = False,
     ) -> Operated:
         def reads(run: Run) -> ReadSet:
-            paths = () if run.definition.units is None else states(run.definition.units)
+            units = units_of(run.definition)
+            paths = () if units is None else states(units)
             return ReadSet(
                 states=paths,
                 outputs=paths if outputs else (),
                 run_receipts=(request.key,),
-                growth=run.definition.units is not None,
+                growth=units is not None,
                 whole_meta=True,
             )
 

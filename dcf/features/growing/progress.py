@@ -24,9 +24,6 @@ from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 _DECIDE = "`retry_unit` tries it again, `resolve_state(skip=true)` does without it."
-GROUP = "Group"
-"""The kind of a group's document: nobody leases it."""
-
 WELL = frozenset({Status.SUCCEEDED, Status.SKIPPED})
 """Statuses with which a unit has ended well: what waits for it may go on."""
 

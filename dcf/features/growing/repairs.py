@@ -12,14 +12,15 @@ from dcf.core.completing.transition import Transition
 from dcf.core.definitions.model import Definition
 from dcf.core.documents import receipts
 from dcf.core.documents.decision import Decision, Event, Notice, Snapshot
+from dcf.core.documents.kinds import GATE
 from dcf.core.documents.model import Lease, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import lost_notices
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import run_over
 from dcf.core.leasing.lease import forgotten_claim
-from dcf.features.gates.model import KIND as JUDGED
 from dcf.features.gates.model import NO_GATES
 from dcf.features.growing.counts import Growth
+from dcf.features.growing.definition import units_of
 from dcf.features.growing.model import Units
 from dcf.features.growing.progress import WELL, open_unit, settled
 from dcf.features.growing.refusals import cannot, not_growing, unknown_unit
@@ -32,16 +33,6 @@ _SHORT: Final = 4_000
 """Most bytes of an output that was taken back, for it to stand in the history."""
 
 _RETRIABLE: Final = frozenset({Status.FAILED, Status.CANCELLED})
-
-
-def retry_unit(snapshot: Snapshot, request: RunRequest, name: str, definition: Definition) -> RunDecision:
-    """Let a unit that failed be taken again."""
-    return once(snapshot, request, lambda: _retry(snapshot, request, name, definition))
-
-
-def rewind_unit(snapshot: Snapshot, request: RunRequest, name: str, definition: Definition) -> RunDecision:
-    """Reopen a unit that was begun, and everything that followed it."""
-    return once(snapshot, request, lambda: _rewind(snapshot, request, name, definition))
 
 
 def what_followed(units: Units, name: str, going_on: Collection[str] = ()) -> tuple[str, ...]:
@@ -69,8 +60,10 @@ def to_rewind(units: Units, name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*after, *(source for one in after for source in units.waits[one]))))
 
 
-def _retry(snapshot: Snapshot, request: RunRequest, name: str, definition: Definition) -> RunDecision:
-    meta, units = snapshot.meta, definition.units
+@decided_once
+def retry_unit(snapshot: Snapshot, request: RunRequest, name: str, definition: Definition) -> RunDecision:
+    """Let a unit that failed be taken again."""
+    meta, units = snapshot.meta, units_of(definition)
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if units is None:
         return Decision(answer=not_growing())
@@ -98,8 +91,10 @@ def _retry(snapshot: Snapshot, request: RunRequest, name: str, definition: Defin
     return Decision(answer=RunAnswer(answer=answer, at=snapshot.now), changes=step.writes)
 
 
-def _rewind(snapshot: Snapshot, request: RunRequest, name: str, definition: Definition) -> RunDecision:
-    meta, units, growth = snapshot.meta, definition.units, snapshot.growth
+@decided_once
+def rewind_unit(snapshot: Snapshot, request: RunRequest, name: str, definition: Definition) -> RunDecision:
+    """Reopen a unit that was begun, and everything that followed it."""
+    meta, units, growth = snapshot.meta, units_of(definition), snapshot.growth
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if units is None or growth is None:
         return Decision(answer=not_growing())
@@ -152,13 +147,7 @@ def _is_undone(path: str, doc: StateDoc, name: str, after: tuple[str, ...]) -> b
 
 
 def _undo(
-    step: Transition,
-    snapshot: Snapshot,
-    path: str,
-    doc: StateDoc,
-    units: Units,
-    growth: Growth,
-    after: tuple[str, ...],
+    step: Transition, snapshot: Snapshot, path: str, doc: StateDoc, units: Units, growth: Growth, after: tuple[str, ...]
 ) -> Growth:
     """Write a document as it was before control came to it; return the counts with it open again."""
     undone = frozenset(after)
@@ -183,7 +172,7 @@ def _reopened(doc: StateDoc, epoch: int, *, retries: int) -> StateDoc:
         lease=Lease(epoch=epoch),
         last_error=doc.last_error,
         waits_for=doc.waits_for,
-        kind=None if doc.kind == JUDGED else doc.kind,
+        kind=None if doc.kind == GATE else doc.kind,
         receipt=doc.receipt,
         retries=retries,
         tries_from=doc.attempts,

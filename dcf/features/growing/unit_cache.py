@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from dcf.core.definitions.model import Definition
-from dcf.features.growing.definition import grown_definition
+from dcf.features.growing.definition import grown_definition, is_grown
 from dcf.features.growing.model import NO_UNITS, Unit, Units
+from dcf.runs.loading import GrownLoading
 from dcf.store.transaction.runs import RunStore
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -48,3 +49,7 @@ class KeptUnits:
         self._kept[workflow_id] = kept
         name = document.get("workflow_name") if isinstance(document, dict) else None
         return grown_definition(str(name), kept.units)
+
+
+LOADING: Final = GrownLoading(is_grown=is_grown, definitions=KeptUnits)
+"""The loader of the runs that grow."""

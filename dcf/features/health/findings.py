@@ -60,12 +60,7 @@ class HealthFinding:
 
     def as_json(self) -> dict[str, Json]:
         """Return it as JSON."""
-        return {
-            "topic": self.topic.value,
-            "level": self.level.value,
-            "sentence": self.sentence,
-            "remedy": self.remedy,
-        }
+        return {"topic": self.topic.value, "level": self.level.value, "sentence": self.sentence, "remedy": self.remedy}
 
 
 def worst(levels: Iterator[Level]) -> Level:

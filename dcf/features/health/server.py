@@ -17,7 +17,7 @@ NEARLY_FULL: Final = 0.85
 SETUP: Final = (Topic.REDIS, Topic.WRITES, Topic.MEMORY, Topic.DURABILITY, Topic.REPLICAS)
 """What depends on how Redis is set up, and not on what happens later: a server tells it at its start."""
 
-_LOOK_UP: Final = "Look up at the service what survives a failure; docs/managed-redis.md says what dcf needs."
+_LOOK_UP: Final = "Look up at the service what survives a failure; docs/operating/managed-redis.md says what dcf needs."
 """What to do where Redis does not tell how it keeps its data."""
 
 _LAGGING_S: Final = 10
@@ -169,7 +169,8 @@ def _unchecked(durability: Durability, policy: str | None) -> Iterator[HealthFin
             " transaction in it, and the next start may lose or half apply what was written since."
         )
         remedy = (
-            "Run redis-check-aof --fix before each start, and set aof-load-truncated no; docs/deployment.md says how."
+            "Run redis-check-aof --fix before each start, and set aof-load-truncated no:"
+            " docs/operating/disaster-recovery.md."
         )
         yield HealthFinding(Topic.DURABILITY, Level.WARNING, sentence, remedy)
 

@@ -13,8 +13,6 @@ from dcf.features.journal.model import MOST_DETAILS, EntryKind
 from dcf.values.json_text import Json, byte_length, load
 
 LEVELS: Final = ("debug", "info", "warn", "error")
-CATEGORIES: Final = ("architecture", "library_choice", "trade_off", "workaround", "other")
-ISSUE_TYPES: Final = ("documentation_gap", "bug_encountered", "dependency_conflict", "unclear_requirement", "other")
 MOST_PROGRESS: Final = 100
 _MOST_LISTED: Final = 50
 _WORD: Final = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")

@@ -28,9 +28,6 @@ LONGEST_ENTRY_TEXT: Final = 4000
 MOST_DETAILS: Final = 16 * 1024
 """Most bytes of the details of an entry, as JSON."""
 
-TAIL: Final = "-"
-"""What a decision reads of a journal that asks for none of its entries."""
-
 LONGEST_KEY: Final = 200
 OWN_KEYS: Final = ("note:", "gate:", "budget:", "project-budget:")
 """How the keys of entries begin that dcf writes itself, and which nobody else may take before."""

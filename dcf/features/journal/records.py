@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal, TypeAlias
 
 from dcf.values.json_text import Json
@@ -16,7 +17,7 @@ class BlockingIssue:
 
     issue: str
     text: str
-    since: str
+    since: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +30,10 @@ class AddedEntry:
     workflow_id: str
     entry: str
     kind: str
-    at: str
+    at: datetime
     blocks: bool
     blocked_by: tuple[BlockingIssue, ...] = ()
-    leased_until: str | None = None
+    leased_until: datetime | None = None
     entries_left: int | None = None
     repeated: bool = False
 
@@ -43,7 +44,7 @@ class IssueResolution:
 
     how: str
     by: str
-    at: str
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ class ReadEntry:
 
     entry: str
     kind: str
-    at: str
+    at: datetime
     agent: str
     text: str
     state: str | None = None

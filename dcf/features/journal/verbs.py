@@ -20,7 +20,7 @@ from dcf.verbs.answers.paging import Room
 from dcf.verbs.callers import bound_to, current_caller, scope_hint
 from dcf.verbs.derived_tools import add_tools
 from dcf.verbs.description.verb import Answered, Argument, Command, PageAction, RefusedWith, verb
-from dcf.verbs.description.words import ID, STATE, AgentId, Reason, RequestId, RunId
+from dcf.verbs.description.words import STATE, AgentId, Reason, RequestId, RequiredPerson, RunId
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
@@ -58,15 +58,8 @@ def add_journal_entry(
     ],
     *,
     agent_id: Annotated[
-        str,
-        Argument(
-            means="Your agent id.",
-            example="pricing-1",
-            pattern=ID,
-            form="person",
-            option="--as",
-            spelling="Who writes; your user name on this machine if left out.",
-        ),
+        RequiredPerson,
+        Argument(means="Your agent id.", spelling="Who writes; your user name on this machine if left out."),
     ],
     details: Annotated[
         Mapping[str, Json] | None,
@@ -153,8 +146,7 @@ def read_journal(
         Argument(means="Only by this agent.", min_length=1, max_length=64, tool="agent_id", was="agent", listed=False),
     ] = None,
     state: Annotated[
-        str | None,
-        Argument(means="Only about this state.", pattern=STATE, min_length=1, max_length=400, listed=False),
+        str | None, Argument(means="Only about this state.", pattern=STATE, min_length=1, max_length=400, listed=False)
     ] = None,
     open_only: Annotated[
         bool, Argument(means="Only issues that nobody has resolved.", tool="open", option="--open")
@@ -261,7 +253,7 @@ def resolve_issue(
     """Resolve an issue of the journal, as a person, planner or operator; of one that does not block, also as author."""
     caller = current_caller()
     if not caller.scopes & _RESOLVERS:
-        raise Forbidden("resolve_issue needs the scope 'answer', 'plan' or 'work'.", scope_hint(Scope.ANSWER))
+        raise Forbidden("`resolve_issue` needs the scope 'answer', 'plan' or 'work'.", scope_hint(Scope.ANSWER))
     by = agent_id or caller.agent_id or caller.name
     wish = ResolveIssue(issue=issue, how=how, by=by, may_any=_is_in_charge(on, workflow_id))
     answer = on.journal.resolve_issue(workflow_id, wish, reason=reason, request_id=request_id)

@@ -11,13 +11,13 @@ from typing import Final
 
 from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus, StateDoc
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import run_over
 from dcf.core.leasing.blockers import Blocker, read_blockers
 from dcf.core.leasing.lease import Renew, renew
+from dcf.core.lifecycle.blocking import block, has_room, unblock
 from dcf.errors import InvalidArgument
 from dcf.features.journal import refusals
-from dcf.features.journal.blocking import block, has_room, unblock
 from dcf.features.journal.details import checked_details
 from dcf.features.journal.model import (
     LONGEST_ENTRY_TEXT,
@@ -180,16 +180,13 @@ def open_issue(
     return issue, _written(writes, meta, entry)
 
 
+@decided_once
 def resolve_issue(snapshot: Snapshot, request: RunRequest, wish: ResolveIssue) -> RunDecision:
+    # A run that is over gives no leases, so its meta names no blockers; a retry must not find this one again.
     """Resolve the issue. If it was the last one that blocked the run, the agents of what can be taken are told.
 
     The journal with the issue, the whole meta document and the open states must have been read.
     """
-    return once(snapshot, request, lambda: _resolve(snapshot, request, wish))
-
-
-def _resolve(snapshot: Snapshot, request: RunRequest, wish: ResolveIssue) -> RunDecision:
-    # A run that is over gives no leases, so its meta names no blockers; a retry must not find this one again.
     meta = replace(_meta(snapshot), blocked_by=read_blockers((snapshot.meta_document or {}).get("blocked_by")))
     entry = (snapshot.journal or UNSEEN).entries.get(wish.issue)
     if entry is None or entry.kind is not EntryKind.ISSUE:

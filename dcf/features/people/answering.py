@@ -17,7 +17,7 @@ from dcf.core.definitions.model import Definition
 from dcf.core.definitions.outputs import TO_PERSON, output_refusal
 from dcf.core.documents.decision import Decision, Event, More, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus, StateDoc
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import moved_on, run_over, state_terminal
 from dcf.errors import InvalidArgument, StateError
 from dcf.features.people import refusals
@@ -80,21 +80,16 @@ class HumanAnswer:
         return {"state": self.state, "by": self.by.name, "told": [self.choice, self.comment, self.answer, self.epoch]}
 
 
-def answer(
-    snapshot: Snapshot, request: RunRequest, reply: HumanAnswer, definition: Definition, context: Mapping[str, Json]
-) -> RunDecision:
-    """End the state with this answer, or refuse: it is not theirs to give, or somebody else was first."""
-    return once(snapshot, request, lambda: _answer(snapshot, request, reply, definition, context))
-
-
 def described(snapshot: Snapshot, state: str) -> HumanTask:
     """Return the description of a human task from the input of its state; raise StateError if it was damaged."""
     return read_human_task(snapshot.inputs.get(state))
 
 
-def _answer(
+@decided_once
+def answer(
     snapshot: Snapshot, request: RunRequest, reply: HumanAnswer, definition: Definition, context: Mapping[str, Json]
 ) -> RunDecision:
+    """End the state with this answer, or refuse: it is not theirs to give, or somebody else was first."""
     state, doc = reply.state, snapshot.states[reply.state]
     refusal = _why_not(snapshot, reply)
     if refusal is not None:

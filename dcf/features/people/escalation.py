@@ -5,14 +5,20 @@ from typing import Final
 
 from dcf.core.completing.waiting import next_look, told_to
 from dcf.core.documents.answers import Owed
-from dcf.core.documents.decision import Decision, Event, WriteSet
+from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import StateDoc
 
 ESCALATED: Final = "human_task_escalated"
 """Reason of the notices to those who are asked because nobody answered in time."""
 
 
-def escalate(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
+def look(snapshot: Snapshot, state: str, doc: StateDoc) -> Decision[Owed] | None:
+    """Ask others too, if a human task was not answered in time. None if that is not due."""
+    is_due = doc.asked is not None and doc.escalates_at is not None and doc.escalates_at <= snapshot.now
+    return _escalated(state, doc, snapshot.now) if is_due else None
+
+
+def _escalated(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
     """Let those of the escalation answer too, and tell those of them who do not know of the task."""
     asked = doc.asked
     assert asked is not None, "the caller looked"

@@ -74,12 +74,12 @@ class WaitingForPeople:
     def _verdicts(self, query: HumanTaskQuery, place: InboxPlace) -> InboxPage:
         after = read_gate_place(place.after)
         if query.run is not None:
-            page = self._gates.of_run(query.run, query.limit, after)
+            page = self._gates.of_run(query.run, query.limit, after, contents=False)
         else:
             who = GateQuery(
                 limit=query.limit, name=query.person, groups=query.groups, project=query.project, place=after
             )
-            page = self._gates.waiting_for(who)
+            page = self._gates.waiting_for(who, contents=False)
         rows = tuple(
             (gate_row(run, case.state, case.doc, gate), replace(place, after=str(at)))
             for (run, case), at in zip(page.rows, page.places, strict=True)

@@ -16,7 +16,7 @@ from dcf.features.people.answering import waits_for_person
 from dcf.features.people.model import Asking
 from dcf.features.questions.model import Open
 from dcf.store.connection.commands import Command
-from dcf.store.keys.parts import decode_state, encode_state
+from dcf.store.keys.parts import member
 
 ASKED: Final = "cp:idx:asked:"
 ALL_ASKED: Final = f"{ASKED}all"
@@ -33,20 +33,9 @@ def asked_in(workflow_id: str) -> str:
     return f"{ASKED}run:{workflow_id}"
 
 
-def member(workflow_id: str, path: str) -> str:
-    """Return the entry of a state of a run."""
-    return f"{workflow_id}/{encode_state(path)}"
-
-
 def question_member(workflow_id: str, path: str, question_id: str) -> str:
     """Return the entry of a question about a state of a run."""
     return f"{member(workflow_id, path)}?{question_id}"
-
-
-def read_member(entry: str) -> tuple[str, str]:
-    """Return the run and the path of the state that an entry names."""
-    workflow_id, _, part = entry.partition("/")
-    return workflow_id, decode_state(part.partition("?")[0])
 
 
 def question_of(entry: str) -> str | None:

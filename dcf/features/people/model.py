@@ -45,8 +45,9 @@ class Asking:
         return replace(self, to=self.to.plus(self.escalates_to), escalates_at=None)
 
 
-def asked_by(task: HumanTask, now: int) -> Asking:
-    """Return what the document of a state says that asks for this from now on."""
+def asked_by(task: object, now: int) -> Asking:
+    """Return what the document of a state says that asks for this from now on; `syntax.RESOURCE` read the task."""
+    assert isinstance(task, HumanTask), "the language reads the input of a human task with `syntax.RESOURCE`"
     plan = task.escalation
     return Asking(
         to=task.to,

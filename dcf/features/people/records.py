@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from dcf.values.json_text import Json
 from dcf.verbs.records.runs import RunStatusName, StateStatusName
@@ -23,9 +24,9 @@ class ListedTask:
     epoch: int | None = None
     title: str
     to: tuple[str | Mapping[str, str], ...] = ()
-    since: str | None = None
-    deadline: str | None = None
-    escalates_at: str | None = None
+    since: datetime | None = None
+    deadline: datetime | None = None
+    escalates_at: datetime | None = None
     default: str | None = None
     instructions: str | None = None
     choices: tuple[str | Mapping[str, str], ...] = ()

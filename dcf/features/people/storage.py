@@ -14,30 +14,33 @@ from typing import Final
 
 from dcf.core.documents.decision import Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus, StateDoc
+from dcf.core.listing.checks import ListKind
 from dcf.errors import StateError
 from dcf.features.gates.storage import FACTS, unlisted_commands
 from dcf.features.people.answering import waits_for_person
 from dcf.features.people.description import HumanTask, read_human_task
 from dcf.features.people.keys import (
     ALL_ASKED,
+    ASKED,
     asked_in,
     asked_of,
     gate_id,
     gate_of,
     gates_for_people,
     lists_of,
-    member,
     open_questions,
+    opened_commands,
     question_member,
     question_of,
-    read_member,
 )
 from dcf.features.people.listing import HumanTaskPage, HumanTaskQuery, HumanTaskRow, TaskCursor
 from dcf.features.questions.model import read_talk
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
+from dcf.store.extensions import StateLists
 from dcf.store.forms.form import DocumentForm
+from dcf.store.keys.parts import member, read_member
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import ask, take_off_unless
 from dcf.store.transaction.state_texts import read_text
@@ -249,3 +252,18 @@ def _task(text: bytes | None) -> HumanTask | None:
         return None if text is None else read_human_task(load(text))
     except StateError:
         return None
+
+
+def _is_listed(doc: StateDoc) -> bool:
+    """Return True if a state waits for a person or a verdict, or a question about it for its answer."""
+    return waits_for_person(doc) or bool(open_questions(doc)) or doc.is_judged
+
+
+LISTED: Final = StateLists(
+    kind=ListKind.HUMAN_TASKS,
+    prefix=ASKED,
+    is_listed=_is_listed,
+    row="states",
+    opened=opened_commands,
+    ended=ended_commands,
+)

@@ -16,17 +16,7 @@ from dcf.verbs.answers.paging import Room
 from dcf.verbs.callers import current_caller, groups_of_answerer
 from dcf.verbs.derived_tools import add_tools
 from dcf.verbs.description.verb import Answered, Argument, Command, PageAction, verb
-from dcf.verbs.description.words import (
-    ID,
-    Cursor,
-    GroupName,
-    JsonValue,
-    Limit,
-    Person,
-    ProjectId,
-    RunId,
-    StateName,
-)
+from dcf.verbs.description.words import ID, Cursor, GroupName, JsonValue, Limit, Person, ProjectId, RunId, StateName
 
 if TYPE_CHECKING:
     from dcf.application.application import Application

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime
 
 from dcf.values.json_text import Json
 
@@ -22,12 +22,12 @@ class ListedProject:
     project: str
     name: str
     paths: tuple[ProjectPath, ...] = ()
-    git: Mapping[str, Any] = field(default_factory=dict)
+    git: Mapping[str, Json] = field(default_factory=dict)
     revision: int
-    created_at: str
+    created_at: datetime
     created_by: str
-    updated_at: str
-    last_used_at: str | None = None
+    updated_at: datetime
+    last_used_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +41,13 @@ class ProjectDetails:
     name: str
     paths: tuple[ProjectPath, ...] = ()
     description: str | None = None
-    git: Mapping[str, Any] = field(default_factory=dict)
-    features: tuple[Any, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    git: Mapping[str, Json] = field(default_factory=dict)
+    features: tuple[Json, ...] = ()
+    metadata: Mapping[str, Json] = field(default_factory=dict)
     revision: int
-    created_at: str
+    created_at: datetime
     created_by: str
-    updated_at: str
+    updated_at: datetime
     max_in_progress: int | None = None
     budget: Mapping[str, Json] | None = None
 
@@ -69,7 +69,7 @@ class ProjectOverview:
     runs_by_status: Mapping[str, int] = field(default_factory=dict)
     newest_runs: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
-    last_used_at: str | None = None
+    last_used_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

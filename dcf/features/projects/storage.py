@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dcf.core.access.model import KEY_CALLER, LOCAL
 from dcf.core.documents.model import RunStatus
 from dcf.core.listing.runs import Facet, agents_in
-from dcf.features.projects.keys import PROJECTS, project, projects_at, projects_of
 from dcf.features.projects.model import Project, ProjectFound, ProjectPlace, ProjectPut, read_project, write_project
 from dcf.store.access.authors import current_account
 from dcf.store.access.counting import CountedDocument, forget_counted, hold, new_mark, settle
@@ -20,6 +19,7 @@ from dcf.store.connection.documents import micros
 from dcf.store.forms.form import DocumentForm
 from dcf.store.keys import companions
 from dcf.store.keys import table as keys
+from dcf.store.keys.projects import PROJECTS, project, projects_at, projects_of
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import ask
 from dcf.store.lists.shards import in_every_shard, newest, newest_commands
@@ -173,11 +173,6 @@ class ProjectStore:
             return found is not None
 
         return self._attempts.until_done(once)
-
-
-def used_command(project_id: str, at: int) -> Command:
-    """Return the command that notes that a project was used; one that nobody put is not listed."""
-    return ("ZADD", PROJECTS, "XX", "GT", at, project_id)
 
 
 def _counted(project_record: Project) -> CountedDocument:

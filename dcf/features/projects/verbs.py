@@ -15,7 +15,7 @@ from dcf.values.refusal import Refusal
 from dcf.verbs.callers import current_caller, require
 from dcf.verbs.derived_tools import add_tools
 from dcf.verbs.description.verb import Answered, Argument, Command, verb
-from dcf.verbs.description.words import ID, ProjectId, Reason
+from dcf.verbs.description.words import ID, PageLimit, PrintedCursor, ProjectId, Reason
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
@@ -208,20 +208,9 @@ def list_projects(
     *,
     project: Annotated[ProjectId | None, Argument(means="Only this one.", listed=False)] = None,
     limit: Annotated[
-        int,
-        Argument(
-            means="Items of one page; fewer come if they are large.", plain=True, ge=1, le=1000, spelling="How many."
-        ),
+        PageLimit, Argument(means="Items of one page; fewer come if they are large.", plain=True, spelling="How many.")
     ] = 50,
-    cursor: Annotated[
-        str | None,
-        Argument(
-            means="next_cursor of the answer before.",
-            plain=True,
-            max_length=100,
-            spelling="Go on here: printed below each page.",
-        ),
-    ] = None,
+    cursor: PrintedCursor = None,
 ) -> Answered[ListedProjects]:
     """List projects, those that were used last first.
 

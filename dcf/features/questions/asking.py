@@ -12,7 +12,7 @@ from dcf.core.definitions.scopes import entry_epoch_of
 from dcf.core.documents.decision import Decision, Event, Notice, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus, StateDoc
 from dcf.core.documents.notices import NoticeKind, ready_again
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import run_over, unless_holder
 from dcf.core.leasing.attention import latest_look
 from dcf.core.leasing.first_terms import signed
@@ -115,22 +115,14 @@ def shown(question: Question) -> dict[str, Json]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def ask(snapshot: Snapshot, request: RunRequest, wish: Ask) -> RunDecision:
-    """Keep the question, tell whom it is for, and give the state back if its holder wishes so."""
-    return once(snapshot, request, lambda: _ask(snapshot, request, wish))
-
-
-def answer(snapshot: Snapshot, request: RunRequest, reply: QuestionAnswer, question: Question) -> RunDecision:
-    """Keep the answer and tell the asker. `question` is the one that was found before; it is read again."""
-    return once(snapshot, request, lambda: _answer(snapshot, request, reply, question))
-
-
 def of_visit(talk: Questions, state: str, visit: int) -> tuple[Question, ...]:
     """Return the questions that were asked in this visit of a state, the oldest first."""
     return tuple(one for one in talk.questions if one.state == state and one.visit == visit)
 
 
-def _ask(snapshot: Snapshot, request: RunRequest, wish: Ask) -> RunDecision:
+@decided_once
+def ask(snapshot: Snapshot, request: RunRequest, wish: Ask) -> RunDecision:
+    """Keep the question, tell whom it is for, and give the state back if its holder wishes so."""
     state, doc, meta, now = wish.state, snapshot.states[wish.state], snapshot.meta, snapshot.now
     talk = snapshot.talk or NO_TALK
     assert meta is not None, "the control plane checks that the run exists before it decides"
@@ -234,7 +226,9 @@ def _asking(question: Question) -> list[Notice]:
     ]
 
 
-def _answer(snapshot: Snapshot, request: RunRequest, reply: QuestionAnswer, question: Question) -> RunDecision:
+@decided_once
+def answer(snapshot: Snapshot, request: RunRequest, reply: QuestionAnswer, question: Question) -> RunDecision:
+    """Keep the answer and tell the asker. `question` is the one that was found before; it is read again."""
     meta, now, talk = snapshot.meta, snapshot.now, snapshot.talk or NO_TALK
     doc, kept = snapshot.states[question.state], talk.question(reply.question_id)
     assert meta is not None, "the control plane checks that the run exists before it decides"

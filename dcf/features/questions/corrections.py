@@ -25,7 +25,7 @@ from dcf.core.definitions.scopes import missing, with_scopes
 from dcf.core.documents import receipts, refusals
 from dcf.core.documents.decision import Decision, Event, ReadSet, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, Operation, RunStatus, StateDoc, StateInput, Status
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.leasing.attention import latest_look
 from dcf.features.gates.refusals import gated_result
 from dcf.features.growing import refusals as unit_refusals
@@ -65,16 +65,11 @@ def to_correct(definition: Definition, path: str) -> ReadSet:
     return replace(needed, states=with_scopes(dict.fromkeys((*needed.states, *followers))))
 
 
+@decided_once
 def correct(
     snapshot: Snapshot, request: RunRequest, wish: Correct, definition: Definition, context: Mapping[str, Json]
 ) -> RunDecision:
     """Replace the result and the inputs that came from it, or refuse: it is not theirs, or was used."""
-    return once(snapshot, request, lambda: _correct(snapshot, request, wish, definition, context))
-
-
-def _correct(
-    snapshot: Snapshot, request: RunRequest, wish: Correct, definition: Definition, context: Mapping[str, Json]
-) -> RunDecision:
     refusal = _why_not(snapshot, wish, definition)
     if refusal is None and definition.is_gated and definition.gates_of(wish.state):
         refusal = gated_result(wish.state)

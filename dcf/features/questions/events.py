@@ -1,25 +1,13 @@
-"""Turns what workers, people and planner tell each other into events: notes, questions and answers. Pure.
+"""Says which notes, questions, answers and verdicts that are to be delivered are no longer true. Pure."""
 
-Their texts are others', so each event names who wrote them, and says that they are data (`provenance`).
-"""
-
-from collections.abc import Mapping
+from typing import Final
 
 from dcf.core.documents.decision import Snapshot
 from dcf.core.documents.model import RunStatus, StateDoc
-from dcf.core.documents.notices import GATES, NoticeKind, talk_kind
+from dcf.core.documents.notices import GATES, TALK, NoticeKind, talk_kind
 from dcf.features.gates.consequences import notice_key
+from dcf.runs.notifying.contents import NoticeContent
 from dcf.store.events.outbox import OutboxEntry
-from dcf.values.json_text import Json
-
-
-def thing_of(entry: OutboxEntry) -> str:
-    """Return what the event is about, as its id names it: an inbox keeps one event about a thing, the newest.
-
-    Each note, question and answer is a thing of its own.
-    """
-    about = entry.state or entry.about or "run"
-    return about if talk_kind(entry.type) is None else f"{about}?{entry.type}"
 
 
 def is_moot(entry: OutboxEntry, snapshot: Snapshot) -> bool:
@@ -51,7 +39,4 @@ def _is_wanted(entry: OutboxEntry, kind: str, doc: StateDoc) -> bool:
     return not doc.is_judged and str(gated.number) == about and doc.lease.epoch == entry.epoch
 
 
-def told(event: Mapping[str, Json], entry: OutboxEntry, kind: str, mark: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the event with its text and who wrote it."""
-    content = dict(entry.content or {})
-    return {**event, "type": kind, **content, "provenance": {**mark, "from": content.get("from", "dcf")}}
+CONTENT: Final = NoticeContent(kinds=frozenset(TALK), is_moot=is_moot)

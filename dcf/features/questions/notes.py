@@ -7,7 +7,7 @@ the run, and a planner reads all of them.
 from dcf.core.documents.decision import Decision, Event, Notice, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus
 from dcf.core.documents.notices import NoticeKind
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import run_over
 from dcf.core.documents.stored_values import object_of
 from dcf.errors import InvalidArgument
@@ -45,12 +45,9 @@ def check_text(text: str, name: str, longest: int = LONGEST_TEXT) -> str:
     return text
 
 
+@decided_once
 def leave_note(snapshot: Snapshot, request: RunRequest, note: Note) -> RunDecision:
     """Keep the note, and owe it to the planner, if there is one who did not leave it."""
-    return once(snapshot, request, lambda: _leave(snapshot, request, note))
-
-
-def _leave(snapshot: Snapshot, request: RunRequest, note: Note) -> RunDecision:
     meta, talk = snapshot.meta, snapshot.talk or NO_TALK
     assert meta is not None, "the control plane checks that the run exists before it decides"
     refusal = _why_not(snapshot, meta, note)

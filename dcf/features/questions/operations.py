@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from dcf.core.definitions.scopes import entry_epoch_of, with_scopes
 from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
+from dcf.core.documents.kinds import TAIL
 from dcf.core.documents.model import StateDoc
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.documents.refusals import unless_full
 from dcf.errors import UnknownRun
-from dcf.features.journal.model import TAIL
 from dcf.features.questions import asking, notes, refusals
 from dcf.features.questions.asking import Ask, QuestionAnswer
 from dcf.features.questions.correcting import Corrections

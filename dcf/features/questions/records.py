@@ -1,6 +1,7 @@
 """What the verbs for notes, questions and corrections answer. Loads the standard library only: clients read it too."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from dcf.verbs.records.runs import RunStatusName
 
@@ -24,7 +25,7 @@ class AskedQuestion:
     state: str
     question_id: str
     asked: str
-    waits_until: str
+    waits_until: datetime
     gave_back: bool
     repeated: bool = False
 

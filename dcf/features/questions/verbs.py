@@ -265,7 +265,7 @@ def _reply(
     caller = current_caller()
     may_plan, is_person = Scope.PLAN in caller.scopes, Scope.ANSWER in caller.scopes
     if not (may_plan or is_person):
-        raise Forbidden("answer_question needs the scope 'plan' or 'answer'.", scope_hint(Scope.ANSWER))
+        raise Forbidden("`answer_question` needs the scope 'plan' or 'answer'.", scope_hint(Scope.ANSWER))
     name = agent_id or (on.runs.read(workflow_id).planner_agent_id if may_plan else None)
     if name is None:
         raise InvalidArgument("Nobody is named who answers.", "Pass who answers as `agent_id`.")

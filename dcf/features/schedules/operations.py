@@ -18,6 +18,7 @@ from dcf.core.lifecycle.creation import Create
 from dcf.core.lifecycle.starting import Start
 from dcf.errors import PASSING, DcfError, InternalError, StoreUnavailable, UnknownDefinition, UnknownSchedule
 from dcf.features.schedules import ticking
+from dcf.features.schedules.keys import SCHEDULES
 from dcf.features.schedules.model import (
     MOST_OF_ONE,
     MOST_SCHEDULES,
@@ -66,6 +67,8 @@ class Triggered:
 
 class Schedules:
     """Creates, reads and operates schedules; `look` is the clock's."""
+
+    listed_in: str = SCHEDULES
 
     def __init__(self, store: ScheduleStore, starting: Starting, access: AccessKeys) -> None:
         self._schedules = store

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal, TypeAlias
 
 from dcf.values.json_text import Json
@@ -16,9 +17,9 @@ class TickOutcome:
     """What became of a tick, or of `count` ticks from `tick` to `last`: `started` (the run), `skipped`, `failed`."""
 
     outcome: str
-    at: str
-    tick: str | None = None
-    last: str | None = None
+    at: datetime
+    tick: datetime | None = None
+    last: datetime | None = None
     count: int = 1
     run: str | None = None
     why: str | None = None
@@ -32,7 +33,7 @@ class TroubledSchedule:
     code: str
     message: str
     hint: str
-    at: str
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ class ScheduleDetails:
     overlap: OverlapName = "skip"
     catch_up: CatchUpName = "none"
     jitter_s: int = 0
-    next_at: str | None = None
+    next_at: datetime | None = None
     started: int = 0
     skipped: int = 0
     failed: int = 0
@@ -63,9 +64,9 @@ class ScheduleDetails:
     tags: tuple[str, ...] = ()
     planner_agent_id: str | None = None
     expiry_secs: int | None = None
-    created_at: str | None = None
+    created_at: datetime | None = None
     created_by: str | None = None
-    paused_at: str | None = None
+    paused_at: datetime | None = None
     starting: str | None = None
     waiting: tuple[str, ...] = ()
     history: tuple[TickOutcome, ...] = ()

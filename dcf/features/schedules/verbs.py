@@ -6,6 +6,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from dcf.core.definitions.model import Definition, read_given, reference_of
+from dcf.core.definitions.open_tasks import open_tasks_warning, pass_agents
 from dcf.core.lifecycle.starting import check_tags
 from dcf.errors import Forbidden, InvalidArgument, UnknownSchedule
 from dcf.features.schedules.model import (
@@ -30,14 +31,13 @@ from dcf.features.schedules.records import (
 from dcf.features.schedules.timing import LEAST_EVERY_S, MOST_EVERY_S
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, parse, parse_workflow
-from dcf.values.open_tasks import open_tasks_warning, pass_agents
 from dcf.values.refusal import Refusal
 from dcf.verbs.answers.beginnings import AGENTS_MAP
 from dcf.verbs.answers.paging import Room
 from dcf.verbs.callers import bound_to, current_caller
 from dcf.verbs.derived_tools import add_tools
 from dcf.verbs.description.verb import Answered, Argument, Command, PageAction, verb
-from dcf.verbs.description.words import JsonValue, Limit, OtherAgentId, ProjectId, Reason, RequestId
+from dcf.verbs.description.words import JsonValue, Limit, OtherAgentId, PrintedCursor, ProjectId, Reason, RequestId
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
@@ -199,19 +199,12 @@ def list_schedules(
     on: "Application",
     *,
     name: Annotated[
-        str | None,
-        Argument(means="Show this one, with its history.", spelling="Name of the schedule.", max_length=54),
+        str | None, Argument(means="Show this one, with its history.", spelling="Name of the schedule.", max_length=54)
     ] = None,
     project: Annotated[ProjectId | None, Argument(means="Only those of this project.")] = None,
     limit: Annotated[Limit, Argument(means="Items of one page; fewer come if they are large.", plain=True)] = 50,
     cursor: Annotated[
-        str | None,
-        Argument(
-            means="next_cursor of the answer before.",
-            plain=True,
-            spelling="Go on here: printed below each page.",
-            max_length=54,
-        ),
+        PrintedCursor, Argument(means="next_cursor of the answer before.", plain=True, max_length=54)
     ] = None,
 ) -> Answered[ListedSchedules]:
     """List schedules, or show one (name): the next tick, what became of the latest, what keeps it from starting."""
@@ -314,9 +307,7 @@ def _triggered(
     effect="destroys",
     says=lambda answer: "deleted" if answer["existed"] else "was gone already",
     command=Command(
-        name="schedules delete",
-        question=lambda call: f"Delete schedule {call['name']}?",
-        show=f"{_SHOW}:show_deleted",
+        name="schedules delete", question=lambda call: f"Delete schedule {call['name']}?", show=f"{_SHOW}:show_deleted"
     ),
     audit=_AUDITED,
     of_no_run=True,

@@ -5,10 +5,10 @@ from typing import Final
 
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus
-from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import run_over
 from dcf.core.documents.usage import changed_budget
-from dcf.features.journal.blocking import Unblocked, unblock
+from dcf.core.lifecycle.blocking import Unblocked, unblock
 from dcf.features.journal.model import UNSEEN, Resolution
 from dcf.values.json_text import Json
 from dcf.values.records import replace
@@ -17,15 +17,12 @@ _HOW: Final = "Another budget was set."
 """How the issue of a budget was resolved, where no reason is given."""
 
 
+@decided_once
 def set_budget(snapshot: Snapshot, request: RunRequest, change: Mapping[str, Json], by: str) -> RunDecision:
     """Change the run's budget (`usage.changed_budget`).
 
     The sums must have been read, the open states, the whole meta document, and the issue of the run's budget.
     """
-    return once(snapshot, request, lambda: _set(snapshot, request, change, by))
-
-
-def _set(snapshot: Snapshot, request: RunRequest, change: Mapping[str, Json], by: str) -> RunDecision:
     meta, now = snapshot.meta, snapshot.now
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if meta.status is not RunStatus.RUNNING:

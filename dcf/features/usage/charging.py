@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from dcf.core.documents.decision import Decision, More, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus
 from dcf.core.documents.usage import Budget, Charge, UsageReport, plus
-from dcf.features.journal.blocking import has_room
+from dcf.core.lifecycle.blocking import has_room
 from dcf.features.journal.model import seen_after
 from dcf.features.journal.writing import open_issue
 from dcf.values.instants import to_text

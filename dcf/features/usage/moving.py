@@ -9,10 +9,11 @@ loses reports that are taken away already, unless writes wait for replicas.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from dcf.features.usage.scripts import BOOKS, LIFE_S, LINGER, MODELS, OTHER_MODELS, OWED, SUM_UP
+from dcf.features.usage.scripts import BOOKS, LIFE_S, LINGER, MODELS, OTHER_MODELS, SUM_UP
 from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connections
 from dcf.store.keys.table import RunKeys
+from dcf.store.transaction.usage_sums import OWED
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump
 
@@ -79,9 +80,7 @@ def move(connections: Connections, workflow_id: str, most: int) -> tuple[int, st
     """Move so many reports at most. Return how many are left, and the run's project or an empty text."""
     run = RunKeys(workflow_id)
     clock, entries, meta = connections.send(
-        ("TIME",),
-        ("XRANGE", run.spent, "-", "+", "COUNT", most),
-        connections.form.members(run.meta, _PROJECT),
+        ("TIME",), ("XRANGE", run.spent, "-", "+", "COUNT", most), connections.form.members(run.meta, _PROJECT)
     )
     project = str((connections.form.values(_PROJECT, meta) or {}).get("project") or "")
     books = _by_book([(one.decode(), _fields(flat)) for one, flat in entries], project)

@@ -6,14 +6,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
+from dcf.core.documents.kinds import TAIL
 from dcf.core.documents.operations import RunAnswer, RunRequest
 from dcf.core.documents.usage import Budget, read_budget_change
 from dcf.core.listing.runs import LONGEST_PAGE, RunQuery
 from dcf.errors import InvalidArgument
-from dcf.features.journal.model import TAIL
 from dcf.features.usage import budgets
 from dcf.features.usage.charging import AUTHOR, block_by_project, blocked_by_project
 from dcf.features.usage.storage import Kind, UsageBooks
+from dcf.features.work.limit_operations import limits_of
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
 from dcf.runs.views.lists import RunList
@@ -61,7 +62,7 @@ class Usages:
 
     def settle(self, workflow_id: str) -> None:
         """Move what a commit owes to the books. Block the run if the budget of its project is used up."""
-        project, limits = self._books.settle(workflow_id), self._plane.limits
+        project, limits = self._books.settle(workflow_id), limits_of(self._plane)
         budget = None if project is None or limits is None else limits.budget_of(project)
         if project is None or budget is None:
             return
@@ -103,12 +104,7 @@ class Usages:
         return BookUsage(total=total, days=days)
 
     def set_budget(
-        self,
-        workflow_id: str,
-        change: Mapping[str, Json],
-        *,
-        reason: str | None = None,
-        request_id: str | None = None,
+        self, workflow_id: str, change: Mapping[str, Json], *, reason: str | None = None, request_id: str | None = None
     ) -> RunAnswer | Refusal:
         """Change what a run may use up. One that is blocked by its budget goes on, if the new one is not used up."""
         change = read_budget_change(change)
@@ -132,7 +128,7 @@ class Usages:
 
     def set_project_budget(self, project: str, change: Mapping[str, Json], *, reason: str | None = None) -> None:
         """Change what a project may use up. Its runs that are blocked by its budget go on, if the new one is not."""
-        limits = self._plane.limits
+        limits = limits_of(self._plane)
         assert limits is not None, "made with the control plane"
         limits.put_budget(project, read_budget_change(change))
         if self._used_up(project) is None:
@@ -149,7 +145,7 @@ class Usages:
 
     def _used_up(self, project: str) -> tuple[Budget, str] | None:
         """Return the budget that a project has now, and which part of it is used up; None if none is."""
-        limits = self._plane.limits
+        limits = limits_of(self._plane)
         assert limits is not None, "made with the control plane"
         limits.refresh()
         budget = limits.budget_of(project)

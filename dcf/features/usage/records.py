@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from dcf.values.json_text import Json
 from dcf.verbs.records.runs import RunStatusName
@@ -46,7 +47,7 @@ class GivenBudget:
     budget: Mapping[str, Json] | None = None
     used_up: str | None = None
     run_status: RunStatusName | None = None
-    paused_at: str | None = None
+    paused_at: datetime | None = None
     announced: int | None = None
     repeated: bool = False
     hint: str | None = None

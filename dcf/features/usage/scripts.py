@@ -5,7 +5,6 @@ from typing import Final
 from dcf.store.forms.form import DOCUMENTS
 from dcf.values.instants import SECOND
 
-OWED: Final = "cp:idx:usage:owed"
 BOOKS: Final = "cp:idx:usage:"
 LIFE_S: Final = 400 * 24 * 3600
 """Seconds that the books of a day, of an agent and of a project are kept after the last report."""

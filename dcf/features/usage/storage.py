@@ -11,43 +11,19 @@ owed, never both.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
-from dcf.core.documents.usage import Charge
 from dcf.features.usage.moving import move
-from dcf.features.usage.scripts import BOOKS, LIFE_S, LINGER, MODELS, OTHER_MODELS, OWED, SETTLE
+from dcf.features.usage.scripts import BOOKS, LIFE_S, LINGER, MODELS, OTHER_MODELS, SETTLE
 from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connections
 from dcf.store.forms.form import DocumentForm
-from dcf.store.keys.parts import decode_state, encode_state
+from dcf.store.keys.parts import decode_state
 from dcf.store.keys.table import RunKeys
+from dcf.store.transaction.usage_sums import OWED, read_sums
 
 Kind: TypeAlias = Literal["agent", "project"]
 
 _AT_ONCE: Final = 500
 _MOST_RUNS: Final = 100
-
-
-def charge_commands(run: RunKeys, charges: Sequence[Charge]) -> list[Command]:
-    """Return the commands of a transaction that add reports to the run's sums, and append them to what is owed."""
-    found: list[Command] = []
-    for charge in charges:
-        amounts = charge.usage.amounts()
-        found += [("HINCRBY", run.usage, name, amount) for name, amount in amounts.items()]
-        about: dict[str, str] = {"state": encode_state(charge.state), "agent": charge.agent, "day": charge.day}
-        about |= {} if charge.usage.model is None else {"model": charge.usage.model}
-        told: list[str | int] = [part for pair in about.items() for part in pair]
-        told += [part for pair in amounts.items() for part in pair]
-        found.append(("XADD", run.spent, "*", *told))
-    return found
-
-
-def owed_command(run: RunKeys, now: int) -> Command:
-    """Return the command that notes, before the commit, that a run owes its usage to the books."""
-    return ("ZADD", OWED, now, run.workflow_id)
-
-
-def read_sums(reply: Sequence[bytes]) -> dict[str, int]:
-    """Return the sums of a hash, from the reply of HGETALL."""
-    return {name.decode(): int(amount) for name, amount in zip(reply[::2], reply[1::2], strict=True)}
 
 
 class UsageBooks:

@@ -51,13 +51,7 @@ class WebhookDeliverer:
 
     is_remote = True
 
-    def __init__(
-        self,
-        webhooks: Webhooks,
-        offers: Offering,
-        poster: Poster,
-        answers: str,
-    ) -> None:
+    def __init__(self, webhooks: Webhooks, offers: Offering, poster: Poster, answers: str) -> None:
         """Deliver; `answers` is the URL below which this server takes task tokens."""
         self._webhooks = webhooks
         self._offers = offers

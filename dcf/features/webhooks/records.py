@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final, Literal, TypeAlias
 
 from dcf.values.json_text import Json
@@ -28,7 +29,7 @@ class RegisteredAgent:
     max_in_progress: int | None = None
     key_ids: tuple[str, ...] = ()
     secret: str | None = field(default=None, repr=False)
-    created_at: str | None = None
+    created_at: datetime | None = None
     created_by: str | None = None
     rest: Mapping[str, Json] | None = None
     hint: str | None = None

@@ -32,12 +32,7 @@ _ONLY_NOW: Final = "Give secret to whoever runs the receiver; it is shown only n
         example="dcf agents add pricing-hook --url https://agents.example/dcf",
         show="dcf.cli.features.webhooks:show_registered",
     ),
-    also=(
-        Command(
-            name="agents rotate",
-            function="dcf.cli.features.webhooks:rotate",
-        ),
-    ),
+    also=(Command(name="agents rotate", function="dcf.cli.features.webhooks:rotate"),),
     about_others=True,
     audit=("agent_id", "key_ids"),
     in_refusals={"key_ids": ()},

@@ -17,11 +17,16 @@ class Asker:
     filters: tuple[str | None, ...] = ()
 
 
+def asker_about(agent_id: str, caller: str, workflow_id: str) -> Asker:
+    """Return by what the event is found again that told an agent of the end of a run."""
+    return Asker(agent_id=agent_id, caller=caller, workflow_id=workflow_id, filters=("run_finished",))
+
+
 @record(frozen=True, slots=True, kw_only=True)
 class Handed:
     """A state of a run, and the token with which it was, or is about to be, leased.
 
-    `message_id` is that of its event. `state` is empty for a claim, which may lease any.
+    `message_id` is that of its event. `state` is empty for a claim, which may lease any, and for the end of a run.
     """
 
     workflow_id: str

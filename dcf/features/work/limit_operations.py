@@ -22,6 +22,7 @@ from dcf.errors import NotFound
 from dcf.features.work.limit_storage import Reservation, WorkLimits, limits_in
 from dcf.features.work.limits import LeaseSlot, LimitReached, WorkLimit
 from dcf.features.work.refusals import work_limit_reached
+from dcf.runs.control_plane import ControlPlane
 from dcf.values.digest import next_token
 from dcf.values.json_text import Json
 from dcf.values.records import replace
@@ -149,3 +150,10 @@ class WorkLimiting:
     def _settle(self, reserved: Reservation, workflow_id: str, answer: Leased | NothingReady | Refusal) -> None:
         granted = (answer, *answer.others) if isinstance(answer, Leased) else ()
         self._store.settle(reserved, [LeaseSlot(workflow_id=workflow_id, state=one.state) for one in granted])
+
+
+def limits_of(plane: ControlPlane) -> WorkLimiting | None:
+    """Return the limits that a control plane asks before it grants a lease; None if it asks none."""
+    limits = plane.limits
+    assert limits is None or isinstance(limits, WorkLimiting), "there are no other limits"
+    return limits

@@ -4,8 +4,10 @@ Claims at the same time pass over what others are about to take, so that each tr
 """
 
 import time
+from collections.abc import Collection
 from typing import Final
 
+from dcf.asl.state_paths import name_of
 from dcf.core.documents.answers import Leased
 from dcf.core.leasing.lease import Acquire
 from dcf.errors import NotFound
@@ -15,7 +17,8 @@ from dcf.features.work.area_operations import Areas
 from dcf.features.work.area_storage import AreaBook
 from dcf.features.work.askers import Asker, Handed
 from dcf.features.work.grant_storage import HandedOut
-from dcf.features.work.listing import WorkPage, WorkPlace, WorkQuery
+from dcf.features.work.limit_operations import limits_of
+from dcf.features.work.listing import WorkItem, WorkPage, WorkPlace, WorkQuery, WorkStatus
 from dcf.features.work.refusals import nothing_found
 from dcf.features.work.search_storage import FoundState
 from dcf.features.work.storage import WorkList
@@ -37,6 +40,10 @@ _TRIES: Final = 8
 _MOST_PLACES: Final = 256
 """Queries of which it is kept where the next claim begins."""
 
+_LOOKED_AT: Final = 50
+_PAGES_OF_A_LOOK: Final = 4
+"""Pages of so many ready states that a wait looks through for one that no agent is assigned to."""
+
 _PAGES: Final = 20
 """Pages of the list that one claim looks through, at most."""
 
@@ -56,13 +63,7 @@ class WorkFinding:
     """
 
     def __init__(
-        self,
-        plane: ControlPlane,
-        work: WorkList,
-        handed: HandedOut,
-        books: UsageBooks,
-        areas: AreaBook,
-        runs: RunList,
+        self, plane: ControlPlane, work: WorkList, handed: HandedOut, books: UsageBooks, areas: AreaBook, runs: RunList
     ) -> None:
         self._plane = plane
         self._work = work
@@ -75,6 +76,18 @@ class WorkFinding:
         """Return a page of work. Two round trips at most."""
         return self._work.page(query)
 
+    def unassigned(self, agent: str, project: str | None, states: Collection[str] | None) -> list[WorkItem]:
+        """Return ready states that no agent is assigned to, the oldest run first; only those of these names, if any."""
+        query = WorkQuery(limit=_LOOKED_AT, agent=agent, status=WorkStatus.READY, project=project)
+        for _ in range(_PAGES_OF_A_LOOK):
+            page = self.find_work(query)
+            free = (item for item in page.items if not item.agents)
+            found = [item for item in free if states is None or name_of(item.state) in states]
+            if found or page.next_place is None:
+                return found
+            query = replace(query, place=page.next_place)
+        return []
+
     def claim_work(self, query: WorkQuery, wish: Acquire, asker: Asker | None = None) -> TakenWork | Refusal:
         """Lease the next ready state for the wish's owner, the one of the oldest run first.
 
@@ -84,8 +97,9 @@ class WorkFinding:
         again = None if asker is None else self._given_before(query, wish, asker)
         if again is not None:
             return again
-        if self._plane.limits is not None:
-            self._plane.limits.freshen()
+        limits = limits_of(self._plane)
+        if limits is not None:
+            limits.freshen()
         passed: list[FoundState] = []
         reasons: list[Refusal] = []
         for pause_s in (*_PAUSES_S, 0.0):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal, TypeAlias
 
 from dcf.values.json_text import Json
@@ -20,9 +21,9 @@ class ListedWork:
     title: str | None = None
     workflow_name: str | None = None
     project: str | None = None
-    since: str | None = None
+    since: datetime | None = None
     holder: str | None = None
-    lease_expires_at: str | None = None
+    lease_expires_at: datetime | None = None
     agents: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     outcome: str | None = None

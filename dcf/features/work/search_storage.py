@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
+from dcf.core.documents.kinds import GATE
 from dcf.core.documents.model import RunStatus
 from dcf.core.listing.runs import FOR_ANYBODY, Facet
-from dcf.features.gates.model import KIND as GATE
 from dcf.features.work.listing import WorkPlace, WorkQuery
 from dcf.features.work.scripts import FIND, LIST, PAST, VISIT
 from dcf.store.connection.commands import Command, Reply

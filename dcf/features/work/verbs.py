@@ -19,7 +19,7 @@ from dcf.verbs.answers.work import steps_of, work_shown
 from dcf.verbs.callers import calling_key, current_caller, require
 from dcf.verbs.derived_tools import add_tools
 from dcf.verbs.description.verb import Answered, Argument, Command, RefusedWith, verb
-from dcf.verbs.description.words import AgentId, LeaseTtl, OptionalRunId, ProjectId
+from dcf.verbs.description.words import AgentId, LeaseTtl, OptionalRunId, PrintedCursor, ProjectId
 from dcf.verbs.lease_tokens import new_token
 
 if TYPE_CHECKING:
@@ -87,20 +87,10 @@ def find_work(
             le=LONGEST_PAGE,
         ),
     ] = 20,
-    cursor: Annotated[
-        str | None,
-        Argument(
-            means="next_cursor of the answer.",
-            plain=True,
-            spelling="Go on here: printed below each page.",
-            min_length=1,
-            max_length=100,
-        ),
-    ] = None,
+    cursor: Annotated[PrintedCursor, Argument(means="next_cursor of the answer.", plain=True, min_length=1)] = None,
     lease_ttl_s: Annotated[LeaseTtl, Argument(means="", listed=False)] = 300,
     request_id: Annotated[
-        str | None,
-        Argument(means="To repeat a claim whose answer was lost: the same.", min_length=1, max_length=200),
+        str | None, Argument(means="To repeat a claim whose answer was lost: the same.", min_length=1, max_length=200)
     ] = None,
     whole_input: Annotated[bool, Argument(means="Never leave out a long input; for programs.", listed=False)] = False,
 ) -> Answered[FoundWork] | RefusedWith:
@@ -154,7 +144,8 @@ def _claimed(
 ) -> Answered[FoundWork] | RefusedWith:
     claimed = on.work.claim_work(query, wish, _asker(query, wish.owner, request_id))
     if isinstance(claimed, Refusal):
-        return RefusedWith(claimed, {"next": [wait_again(wish.owner)]})
+        is_filtered = any((query.workflow, query.run, query.skill)) or query.project != current_caller().project
+        return RefusedWith(claimed, {"next": [wait_again(wish.owner, unassigned=not is_filtered)]})
     leased = claimed.leased
     work = work_shown(on, claimed.workflow_id, leased, whole_input=whole_input)
     members = {

@@ -15,6 +15,7 @@ from dcf.flow.refusals import Refusal
 from dcf.flow.scope import Scope
 from dcf.flow.source import short_name
 from dcf.steps import vocabulary as steps
+from dcf.steps.answer_types import answer_type
 from dcf.steps.limits import limits_of
 from dcf.steps.schemas import schema_of
 from dcf.steps.suggestions import near
@@ -144,9 +145,9 @@ def _agent_state(scope: Scope, call: ast.Call) -> StepState:
     return StepState(state=state, name=str(fixed.get("name", who)), type=type_of(output))
 
 
-def _schema(output: Any) -> dict[str, Any]:
+def _schema(output: Any, field: str = "OutputSchema") -> dict[str, Any]:
     schema = schema_of(output)
-    return {} if schema is None else {"OutputSchema": schema}
+    return {} if schema is None else {field: schema}
 
 
 def _data_of(scope: Scope, call: ast.Call, data: ast.expr | None) -> dict[str, Any]:
@@ -200,15 +201,17 @@ def _last_name(node: ast.expr) -> str | None:
 
 
 def _human_state(scope: Scope, call: ast.Call) -> StepState:
-    options = options_of(call, ("to", *_OF_HUMAN, "timeout", "name"))
+    options = options_of(call, ("to", *_OF_HUMAN, "output", "timeout", "name"))
     title = first_argument(call, "a title")
     if "to" not in options:
         raise Refusal(call, "human() needs to=, those who are asked.", 'Write to=["alice"].')
     arguments = {"to": scope.field(options["to"]), "title": scope.field(title)}
     arguments |= {name: scope.field(options[name]) for name in _OF_HUMAN if name in options}
+    output = scope.fixed(options["output"]) if "output" in options else Any
+    arguments |= _schema(output, "schema")
     state = {"Type": "Task", "Resource": "dcf:human", "Arguments": arguments, **_limits(scope, options)}
     name = scope.fixed(options["name"]) if "name" in options else _text_of(title, "human")
-    return StepState(state=state, name=name, type=type_of(steps.Answer))
+    return StepState(state=state, name=name, type=answer_type(output, has_default="default" in options))
 
 
 def _text_of(node: ast.expr, otherwise: str) -> str:
@@ -232,8 +235,7 @@ def _child_state(scope: Scope, call: ast.Call) -> StepState:
     inner = ast.copy_location(ast.Call(node, call.args[1:], call.keywords), call)
     hints = typing.get_type_hints(called.function)
     values = {name: template(code) for name, code in arguments_of(scope, inner, called.function, hints).items()}
-    arguments = {"StateMachineArn": called.name, "Input": values}
-    state = {"Type": "Task", "Resource": _CHILD, "Arguments": arguments}
+    state = {"Type": "Task", "Resource": _CHILD, "Arguments": {"StateMachineArn": called.name, "Input": values}}
     kind = type_of(hints.get("return", Any))
     return StepState(state=state, name=f"child {called.name}", type=kind, result=f"{RESULT}.Output")
 

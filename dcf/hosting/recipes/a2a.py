@@ -47,7 +47,7 @@ _FAILURES: Final = {
     TaskState.TASK_STATE_INPUT_REQUIRED: "DCF.InputRequired",
     TaskState.TASK_STATE_AUTH_REQUIRED: "DCF.InputRequired",
 }
-"""What a state fails with. An agent that wants to be asked back is not waited for: nobody would answer it."""
+"""The error of a failed state. An agent that asks a question fails the state: there is no one to answer."""
 
 
 async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
@@ -128,7 +128,7 @@ def _message(work: AgentWork) -> Message:
 
 def _answer(parts: Sequence[Part], context_id: str) -> ModelAnswer:
     """Return what an agent made: its data if there is some, else its texts."""
-    data = [with_whole_numbers(one) for one in get_data_parts(parts)]
+    data = [with_whole_numbers(part) for part in get_data_parts(parts)]
     if data:
         return ModelAnswer(json.dumps(data[0] if len(data) == 1 else data, allow_nan=False), context_id)
     return ModelAnswer("\n".join(get_text_parts(parts)), context_id)
@@ -136,6 +136,6 @@ def _answer(parts: Sequence[Part], context_id: str) -> ModelAnswer:
 
 def _failure(task: Task) -> TaskFailed:
     name = _FAILURES.get(task.status.state, "DCF.AgentFailed")
-    told = next((one for one in get_data_parts(task.status.message.parts) if isinstance(one, dict)), {})
+    told = next((part for part in get_data_parts(task.status.message.parts) if isinstance(part, dict)), {})
     text = "\n".join(get_text_parts(task.status.message.parts)) or "The agent did not say why."
     return TaskFailed(str(told.get("error") or name), str(told.get("cause") or text))

@@ -7,11 +7,19 @@ from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
-from claude_agent_sdk import ClaudeAgentOptions, ResultMessage, SdkMcpTool, create_sdk_mcp_server, query
+from claude_agent_sdk import (
+    ClaudeAgentOptions,
+    ProcessError,
+    RateLimitEvent,
+    ResultMessage,
+    SdkMcpTool,
+    create_sdk_mcp_server,
+    query,
+)
 
 from dcf.hosting.prompts import system_prompt, user_prompt
 from dcf.hosting.protocol import AgentTool, AgentTools, AgentWork, ModelAnswer, TaskFailed
-from dcf.hosting.recipes.claude_code import QUIET, SessionFailed, report
+from dcf.hosting.recipes.claude_code import QUIET, SessionFailed, rejected_window, report
 
 _SERVER = "work"
 
@@ -19,16 +27,25 @@ _SERVER = "work"
 async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
     """Let the agent work; its session is what it is resumed by."""
     ended: ResultMessage | None = None
-    async for message in query(prompt=_prompt(work), options=_options(work, tools)):
-        if isinstance(message, ResultMessage):
-            ended = message  # the loop goes on to its end: leaving it would leave the process behind
+    windows: list[dict[str, Any]] = []
+    try:
+        async for message in query(prompt=_prompt(work), options=_options(work, tools)):
+            if isinstance(message, ResultMessage):
+                ended = message  # the loop goes on to its end: leaving it would leave the process behind
+            elif isinstance(message, RateLimitEvent):
+                info = message.rate_limit_info
+                windows.append({"status": info.status, "resetsAt": info.resets_at})
+    except ProcessError:
+        if ended is None or not ended.is_error:
+            raise  # otherwise the result that came before tells more: usage, and why it failed
     if ended is None:
         raise SessionFailed("the session ended without a result")
     report(tools, vars(ended), ended.model_usage)
     if ended.subtype == "error_max_turns":
         raise TaskFailed("DCF.TurnLimit", "The agent reached its limit of turns.")
     if ended.is_error or ended.subtype != "success":
-        raise SessionFailed(f"the session ended with {ended.subtype}: {str(ended.result)[:500]}")
+        cause = f"the session ended with {ended.subtype}: {str(ended.result)[:500]}"
+        raise SessionFailed(cause, ended.api_error_status, rejected_window(windows))
     return ModelAnswer(ended.result or "", ended.session_id)
 
 

@@ -21,6 +21,7 @@ from dcf.hosting.protocol import AgentTools, AgentWork, ModelAnswer, TaskFailed,
 from dcf.hosting.tool_endpoint import ToolAddress, served
 
 QUIET: Final = {
+    "CLAUDE_CODE_MAX_RETRIES": "2",  # otherwise it sleeps for as long as the provider says, under the lease
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "DISABLE_AUTOUPDATER": "1",
     "DISABLE_ERROR_REPORTING": "1",
@@ -32,11 +33,21 @@ _LONGEST_LINE: Final = 64 * 1024 * 1024
 _LONGEST_ARGUMENT: Final = 30_000
 """Characters of the system prompt in the command line, which has a limit; what is more begins the prompt."""
 
+_LIMIT: Final = "rate_limit_event"
+_KEPT: Final = ("result", _LIMIT)
 _GRACE_S: Final = ((SIGINT, 3.0), (SIGTERM, 1.5))
 
 
 class SessionFailed(Exception):
-    """The command ended without a result, or with one that is an error."""
+    """The command ended without a result, or its result is an error.
+
+    `api_error_status` and `data` are read by `read_limit`, as those of the SDK's own error.
+    """
+
+    def __init__(self, cause: str, status: int | None = None, window: Mapping[str, Any] | None = None) -> None:
+        super().__init__(cause)
+        self.api_error_status = status
+        self.data = {} if window is None else {"rate_limit_info": dict(window)}
 
 
 async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
@@ -85,7 +96,7 @@ def _mcp(address: ToolAddress) -> Mapping[str, Any]:
 
 
 async def _said(process: asyncio.subprocess.Process, prompt: str) -> list[dict[str, Any]]:
-    """Return what the command says about its session: the line that begins it and the one that ends it."""
+    """Return what the command says about its session: its begin, its usage limits and its end."""
     assert process.stdin is not None
     assert process.stdout is not None
     with suppress(OSError):
@@ -96,7 +107,7 @@ async def _said(process: asyncio.subprocess.Process, prompt: str) -> list[dict[s
     async for line in process.stdout:
         with suppress(ValueError):
             message = json.loads(line)
-            if message.get("type") == "result" or message.get("subtype") == "init":
+            if message.get("type") in _KEPT or message.get("subtype") == "init":
                 found.append(message)
     return found
 
@@ -109,11 +120,19 @@ def _answer(said: Sequence[Mapping[str, Any]], *, needs_tools: bool) -> ModelAns
     if ended.get("subtype") == "error_max_turns":
         raise TaskFailed("DCF.TurnLimit", "The agent reached its limit of turns.")
     if ended.get("is_error") or ended.get("subtype") != "success":
-        raise SessionFailed(f"the session ended with {ended.get('subtype')}: {str(ended.get('result', ''))[:500]}")
-    statuses = {one.get("name"): one.get("status") for one in begun.get("mcp_servers") or ()}
+        cause = f"the session ended with {ended.get('subtype')}: {str(ended.get('result', ''))[:500]}"
+        windows = [one.get("rate_limit_info") for one in said if one.get("type") == _LIMIT]
+        raise SessionFailed(cause, ended.get("api_error_status"), rejected_window(windows))
+    statuses = {server.get("name"): server.get("status") for server in begun.get("mcp_servers") or ()}
     if needs_tools and statuses.get(_SERVER) != "connected":
         raise SessionFailed(f"the tools were not connected: {statuses.get(_SERVER)}")
     return ModelAnswer(str(ended.get("result", "")), ended.get("session_id"))
+
+
+def rejected_window(windows: Sequence[Mapping[str, Any] | None]) -> Mapping[str, Any] | None:
+    """Return the rejected window that resets last; None if no window was rejected, or none says when it resets."""
+    rejected = [one for one in windows if one and one.get("status") == "rejected" and one.get("resetsAt")]
+    return max(rejected, key=lambda window: window["resetsAt"], default=None)
 
 
 def report(tools: AgentTools, ended: Mapping[str, Any], models: Mapping[str, Any] | None) -> None:

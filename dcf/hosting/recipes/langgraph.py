@@ -12,6 +12,7 @@ from langgraph.prebuilt import create_react_agent
 
 from dcf.hosting.prompts import system_prompt, user_prompt
 from dcf.hosting.protocol import AgentTool, AgentTools, AgentWork, ModelAnswer, TaskFailed
+from dcf.hosting.recipes.retries import bound_waits
 
 os.environ.setdefault("LANGSMITH_TRACING", "false")  # otherwise what is said goes to the vendor, too
 
@@ -41,10 +42,14 @@ def _model(name: str, base_url: str) -> Any:
     if provider == "anthropic":
         from langchain_anthropic import ChatAnthropic
 
-        return ChatAnthropic(model_name=model, base_url=base_url or None)
+        chat = ChatAnthropic(model_name=model, base_url=base_url or None)
+        bound_waits(chat._async_client)  # noqa: SLF001 - it has no public name
+        return chat
     from langchain_openai import ChatOpenAI
 
-    return ChatOpenAI(model=model or name, base_url=base_url or None)
+    chat_model = ChatOpenAI(model=model or name, base_url=base_url or None)
+    bound_waits(chat_model.root_async_client)
+    return chat_model
 
 
 def _tool(tool: AgentTool, tools: AgentTools) -> StructuredTool:

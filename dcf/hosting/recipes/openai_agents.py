@@ -19,6 +19,7 @@ from agents import (  # type: ignore[attr-defined]  # a folder of this repositor
 )
 from dcf.hosting.prompts import system_prompt, user_prompt
 from dcf.hosting.protocol import AgentTool, AgentTools, AgentWork, ModelAnswer, TaskFailed
+from dcf.hosting.recipes.retries import bound_waits
 
 set_tracing_disabled(disabled=True)  # otherwise what is said goes to the vendor, too
 
@@ -26,6 +27,7 @@ set_tracing_disabled(disabled=True)  # otherwise what is said goes to the vendor
 async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
     """Let the agent work; its conversation is what it is resumed by."""
     async with AsyncOpenAI(base_url=work.agent.base_url or None) as client:
+        bound_waits(client)
         is_chat = work.agent.options.get("api") == "chat"
         model: Any = OpenAIChatCompletionsModel if is_chat else OpenAIResponsesModel
         agent = Agent(

@@ -6,16 +6,22 @@ from typing import Any
 from pydantic_ai import Agent, Tool
 from pydantic_ai.exceptions import UsageLimitExceeded
 from pydantic_ai.messages import ModelMessagesTypeAdapter
+from pydantic_ai.models import infer_model
 from pydantic_ai.usage import RunUsage, UsageLimits
 
 from dcf.hosting.prompts import system_prompt, user_prompt
 from dcf.hosting.protocol import AgentTool, AgentTools, AgentWork, ModelAnswer, TaskFailed
+from dcf.hosting.recipes.retries import bound_waits
 
 
 async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
     """Let the agent work; its conversation is what it is resumed by."""
+    model = _model(work.agent.model, work.agent.base_url)
+    client = getattr(model, "client", None)
+    if getattr(client, "_client", None) is not None:  # that of anthropic or openai
+        bound_waits(client)
     agent = Agent(
-        _model(work.agent.model, work.agent.base_url),
+        model,
         instructions=system_prompt(work),
         tools=[_tool(one, tools) for one in tools.list()],
     )
@@ -43,7 +49,7 @@ def _report(tools: AgentTools, work: AgentWork, used: RunUsage) -> None:
 def _model(name: str, base_url: str) -> Any:
     provider, _, model = name.partition(":")
     if not base_url:
-        return name
+        return infer_model(name)
     if provider == "anthropic":
         from pydantic_ai.models.anthropic import AnthropicModel
         from pydantic_ai.providers.anthropic import AnthropicProvider

@@ -8,7 +8,8 @@ server for this directory (`Reviewing`), the command of the project's quality ga
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ import anyio.to_thread
 from dcf.authoring.yaml_text import read_yaml
 from dcf.errors import DcfError, InvalidArgument
 from dcf.local import file_reading, git, worktree
-from dcf.local.deepwork.reviews import Reviewing, is_open
+from dcf.local.deepwork.reviews import Again, Reviewing, is_open
 from dcf.local.deepwork.tool_calls import ProfileCalls
 from dcf.local.git import GitRefused
 from dcf.local.working_root import WorkingDirectory
@@ -28,6 +29,11 @@ from dcf.values.records import record
 PROFILE: Final = "deepwork"
 MOST_JOBS: Final = 100
 _JOBS: Final = ".deepwork/jobs"
+_FIRST_JOB: Final = (
+    f"Write the first job to {_JOBS}/notes/job.yml: {{name: notes, summary: Notes, workflows: [{{name: write, summary: "
+    "Write, steps: [draft]}], steps: [{id: draft, instructions: Write draft.md., outputs: [draft.md], quality_criteria:"
+    " [It has a title.]}]}"
+)
 _LONGEST: Final = 256 * 1024
 _WITH_JOBS: Final = frozenset({"get_workflows", "start_workflow"})
 _TOOLS: Final = _WITH_JOBS | {
@@ -42,42 +48,51 @@ def is_one(profile: str | None, tool: str) -> bool:
 
 @record(frozen=True, slots=True)
 class DeepWorkCall:
-    """One call of a tool of the profile. Without a directory it is passed on as it is."""
+    """One call of a tool of the profile. Without a directory it is passed on as it is.
+
+    `problems` has what is wrong with jobs of the project, once the call is prepared.
+    """
 
     tool: str
     arguments: Mapping[str, Json]
     place: WorkingDirectory | None
     server: ProfileCalls
     reviewing: Reviewing | None = None
+    problems: list[str] = field(default_factory=list)
 
-    async def prepared(self) -> tuple[dict[str, Json], list[str]]:
-        """Return the arguments that are sent, and what is wrong with jobs; raise InvalidArgument for a missing file."""
-        given = dict(self.arguments)
+    async def prepared(self) -> dict[str, Json]:
+        """Return the arguments that are sent; raise InvalidArgument for a missing file."""
+        arguments = dict(self.arguments)
         if self.place is None:
-            return given, []
+            return arguments
         root = self.place.path
-        if given.get("session_id") is None:
-            given["session_id"] = hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:8]
-        problems = await self._registered(str(given["session_id"])) if self.tool in _WITH_JOBS else []
+        if arguments.get("session_id") is None:
+            arguments["session_id"] = hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+        if self.tool in _WITH_JOBS:
+            await self._register(root, str(arguments["session_id"]))
         if self.tool == "start_workflow" and self.reviewing is not None:
-            given["reviewed_by"] = self.reviewing.reviewed_by
+            arguments["reviewed_by"] = self.reviewing.reviewed_by
         if self.tool == "finished_step":
-            found = await anyio.to_thread.run_sync(file_reading.all_found, root, _paths(given.get("outputs")))
-            given["file_hashes"] = {one.path: one.as_json() for one in found}
-        return given, problems
+            files = await anyio.to_thread.run_sync(file_reading.all_found, root, _paths(arguments.get("outputs")))
+            arguments["file_hashes"] = {file.path: file.as_json() for file in files}
+            if self.reviewing is not None and self.reviewing.gate is not None:
+                arguments["review_again"] = True
+        return arguments
 
-    async def reviewed(self, result: dict[str, Any], again: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    async def reviewed(self, result: dict[str, Any], again: Again) -> dict[str, Any]:
         """Return the result of the call once the project's own review has judged the step, if that is waited for."""
         if self.place is None or self.reviewing is None or not is_open(result):
             return result
         return await self.reviewing.judged(self.place.path, result, again)
 
-    async def finished(self, result: dict[str, Any], problems: list[str]) -> dict[str, Any]:
+    async def finished(self, result: dict[str, Any]) -> dict[str, Any]:
         """Return the result with what was done here: the branch of a workflow that was started, jobs that are wrong."""
         answer = result.get("structuredContent")
-        if not isinstance(answer, dict) or result.get("isError") or self.place is None:
+        if result.get("isError"):
+            return self._with_problem(result)
+        if not isinstance(answer, dict) or self.place is None:
             return result
-        problems = [*problems, *(answer.get("problems") or ())]
+        problems = [*self.problems, *(answer.get("problems") or ())]
         more: dict[str, Json] = {"root": str(self.place.path)} | ({"problems": problems} if problems else {})
         begun = answer.get("begin_step")
         if isinstance(begun, dict):
@@ -86,22 +101,28 @@ class DeepWorkCall:
             look = _made if makes else _seen
             status = await anyio.to_thread.run_sync(look, self.place, str(begun.get("branch_name")), is_outermost)
             more["begin_step"] = {**begun, "branch_status": status}
-        told = {**answer, **more}
-        return {**result, "content": [{"type": "text", "text": dump(told)}], "structuredContent": told}
+        completed = {**answer, **more}
+        return {**result, "content": [{"type": "text", "text": dump(completed)}], "structuredContent": completed}
 
-    async def _registered(self, session: str) -> list[str]:
-        """Register the jobs of the project; return what is wrong with those that could not be."""
-        if self.place is None:
-            return []
-        jobs, problems = await anyio.to_thread.run_sync(jobs_of, self.place.path)
+    def _with_problem(self, result: dict[str, Any]) -> dict[str, Any]:
+        """Return a refusal with what is wrong with the job of the call, which the server cannot know."""
+        job = f"{self.arguments.get('job_name')}: "
+        problem = next((problem for problem in self.problems if problem.startswith(job)), None)
+        if self.tool != "start_workflow" or problem is None:
+            return result
+        return {**result, "content": [{"type": "text", "text": f"{_text(result)} Of this job: {problem}"}]}
+
+    async def _register(self, root: Path, session: str) -> None:
+        """Register the jobs of the project; note what is wrong with those that could not be."""
+        jobs, problems = await anyio.to_thread.run_sync(jobs_of, root)
+        self.problems.extend(problems)
         for name, text in jobs.items():
             arguments = {"job_name": name, "job_definition_yaml": text, "session_id": session}
             sent = {"name": "register_session_job", "arguments": arguments, "_meta": dict(self.server.meta or {})}
             result = await self.server.passed_on(sent)
-            told = result.get("structuredContent") or {}
-            wrong = told.get("error") or (_text(result) if result.get("isError") else None)
-            problems += [f"{name}: {wrong}"] if wrong else []
-        return problems
+            answer = result.get("structuredContent") or {}
+            wrong = answer.get("error") or (_text(result) if result.get("isError") else None)
+            self.problems.extend([f"{name}: {wrong}"] if wrong else [])
 
 
 def jobs_of(root: Path) -> tuple[dict[str, str], list[str]]:
@@ -110,7 +131,7 @@ def jobs_of(root: Path) -> tuple[dict[str, str], list[str]]:
     problems: list[str] = []
     folder = root / _JOBS
     if not folder.is_dir():
-        problems.append(f"There is no directory {_JOBS} below {root}.")
+        problems.append(f"There is no directory {_JOBS} below {root}. {_FIRST_JOB}")
     names = sorted(one.name for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else []
     for name in names[:MOST_JOBS]:
         if (folder / name / "job.yml").is_file():
@@ -134,7 +155,7 @@ def _document(root: Path, folder: str) -> dict[str, Any]:
     document = None if found is None else found.plain()
     if not isinstance(document, dict):
         told = report.problems[0] if report.problems else "it is no mapping"
-        raise InvalidArgument(f"job.yml cannot be read: {told}", "Mend it.")
+        raise InvalidArgument(f"job.yml cannot be read: {told}", "Correct the file.")
     steps = document.get("steps")
     for step in steps if isinstance(steps, list) else []:
         if isinstance(step, dict) and isinstance(step.get("instructions_file"), str) and "instructions" not in step:

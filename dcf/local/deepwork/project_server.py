@@ -15,6 +15,7 @@ from dcf.local.deepwork.project_calls import PROFILE, DeepWorkCall, is_one
 from dcf.local.deepwork.reviews import Reviewing
 from dcf.local.working_root import WorkingDirectory
 from dcf.profiles.profile import NotDone
+from dcf.values.json_text import Json
 from dcf.values.records import record
 
 Context = ServerRequestContext[Any, Any]
@@ -38,12 +39,15 @@ class ProjectServer:
         inner = _CallsHere(ctx, call_next)
         work = DeepWorkCall(name, arguments, self.place, inner, self.reviewing)
         try:
-            given, problems = await work.prepared()
+            prepared = await work.prepared()
 
-            async def once() -> dict[str, Any]:
-                return await inner.passed_on({**params, "arguments": given})
+            async def once(**more: Json) -> dict[str, Any]:
+                return await inner.passed_on({**params, "arguments": {**prepared, **more}})
 
-            return await work.finished(await work.reviewed(await once(), once), problems)
+            async def again(place: Mapping[str, Json]) -> dict[str, Any]:
+                return await once(waits_for_review=dict(place))
+
+            return await work.finished(await work.reviewed(await once(), again))
         except DcfError as error:
             return _refused(f"{error.message} {error.hint}")
         except NotDone as refused:
@@ -59,7 +63,7 @@ class _CallsHere:
 
     @property
     def meta(self) -> Mapping[str, Any] | None:
-        """What the client says of itself."""
+        """The client's description of itself."""
         return (self.ctx.params or {}).get("_meta")
 
     async def passed_on(self, params: Mapping[str, Any]) -> dict[str, Any]:

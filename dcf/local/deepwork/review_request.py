@@ -1,4 +1,4 @@
-"""What the review command gets as its input: the criteria, the outputs of the step, and the form of the answer.
+"""The input of the review command: the criteria, the outputs of the step, and the form of the answer.
 
 The contents of files were written by an agent. Each stands between lines with its own hash, which no text can contain
 in advance, so that it cannot pretend to end early.
@@ -29,11 +29,12 @@ Write one entry for each criterion. Give feedback for each criterion that is not
 
 @record(frozen=True, slots=True, kw_only=True)
 class ReviewRequest:
-    """What is reviewed: the criteria of the step, the paths of its outputs, and the notes of its author."""
+    """A review: the criteria of the step, the paths of its outputs, expected outputs that are missing, and notes."""
 
     step: str
     criteria: tuple[str, ...]
     files: tuple[str, ...]
+    missing: tuple[str, ...] = ()
     notes: str | None = None
 
 
@@ -42,6 +43,8 @@ def request_text(root: Path, request: ReviewRequest) -> str:
     criteria = "\n".join(f"{number}. {text}" for number, text in enumerate(request.criteria, 1))
     notes = "" if request.notes is None else f"\n\nNotes of the author:\n{request.notes}"
     outputs = "\n\n".join(_shown(root, request.files)) or "[The step has no outputs.]"
+    if request.missing:
+        outputs += f"\n\n[Expected outputs that the author did not report: {', '.join(request.missing)}]"
     return (
         f"{_INTRODUCTION}\n\nStep: {request.step}\n\nCriteria:\n{criteria}\n\nOutputs:\n{outputs}{notes}\n\n{_FORM}\n"
     )

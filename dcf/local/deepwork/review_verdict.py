@@ -1,6 +1,6 @@
 """Reads the answer of a review command: a JSON object, alone, in a fence, or in what an agent's program prints. Pure.
 
-What the review says as a whole follows from its criteria. An answer that leaves criteria out is no verdict, unless it
+The verdict of the whole review follows from its criteria. An answer that leaves criteria out is no verdict, unless it
 says that all passed, or that the step failed: then each failed with the feedback of the whole.
 """
 
@@ -18,7 +18,7 @@ _LONGEST: Final = 2000
 
 @record(frozen=True, slots=True, kw_only=True)
 class CriterionResult:
-    """What a review says of one criterion."""
+    """The verdict of a review on one criterion."""
 
     criterion: str
     passed: bool

@@ -1,16 +1,17 @@
 """Reviews a step that waits for the project's quality gate: runs the command, and records its verdict.
 
-The verdict names the hash of the output that was read, so that a verdict on an older output decides nothing. A command
+The verdict names the hash of the output that was read, so that a verdict on an older output has no effect. A command
 that gives no verdict decides nothing either: the step waits, and the agent is told why.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
+from dcf.errors import ToolCallFailed
 from dcf.local.deepwork.quality_gate import CONFIGURATION, QualityGate
 from dcf.local.deepwork.review_request import ReviewRequest
-from dcf.local.deepwork.review_verdict import ReviewVerdict
+from dcf.local.deepwork.review_verdict import CriterionResult, ReviewVerdict
 from dcf.local.deepwork.tool_calls import ReviewCalls
 from dcf.profiles.deepwork.jobs import GATE, QUALITY_GATE
 from dcf.profiles.profile import NotDone
@@ -20,7 +21,15 @@ from dcf.values.records import record
 _OVERTAKEN: Final = frozenset({"not_judged", "content_changed", "run_over", "state_terminal", "already_done"})
 """Refusals of a verdict after which the same call of the agent finds out how the step stands."""
 
+_KEY: Final = f"DCF_HELPER_KEY must be a key of this agent: dcf keys add --agent-id {QUALITY_GATE} --scope work"
 _OTHERWISE: Final = "Or pass quality_review_override_reason, if the user agrees that no review is necessary."
+
+
+class Again(Protocol):
+    """Asks how a step stands, of which an answer said that it waits for its review."""
+
+    async def __call__(self, waits_for_review: Mapping[str, Json], /) -> dict[str, Any]:
+        """Return the result."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -32,27 +41,32 @@ class Reviewing:
 
     @property
     def reviewed_by(self) -> str:
-        """Who judges outputs, as the profile's start_workflow takes it."""
+        """The reviewer of outputs, in the form of the profile's start_workflow."""
         return "nobody" if self.gate is None else QUALITY_GATE
 
-    async def judged(
-        self, root: Path, result: dict[str, Any], again: Callable[[], Awaitable[dict[str, Any]]]
-    ) -> dict[str, Any]:
+    async def judged(self, root: Path, result: dict[str, Any], again: Again) -> dict[str, Any]:
         """Review the step that a result says is waiting; return the result of the same call after that."""
-        place = result["structuredContent"]["waits_for_review"]
+        try:
+            return await self._judged(root, result, again)
+        except ToolCallFailed as refused:
+            return _failed(f"The server does not take the verdict of the quality gate. {refused.message}", _KEY)
+
+    async def _judged(self, root: Path, result: dict[str, Any], again: Again) -> dict[str, Any]:
+        answer = result["structuredContent"]
+        place = answer["waits_for_review"]
         waiting = await self._waiting(place)
         if self.gate is None or waiting is None:
             return result
-        verdict = await self.gate.review(root, _request(waiting))
+        verdict = await self.gate.review(root, _request(waiting, answer.get("missing_outputs") or ()))
         if verdict.why_none is not None:
             return _failed(f"The quality gate gave no verdict. {verdict.why_none}", _mend(self.gate))
         await self._decide(place, waiting, verdict)
-        after = await again()
+        after = await again(place)
         attempt = int(waiting["attempt"])
         if verdict.passed or (after.get("structuredContent") or {}).get("status") != "needs_work":
             return after
         if attempt >= self.gate.max_attempts:
-            return _failed(_often(attempt, verdict), f"Mend this and call finished_step again. {_OTHERWISE}")
+            return _failed(_often(attempt, verdict), f"Correct this and call finished_step again. {_OTHERWISE}")
         return _with_feedback(after, verdict)
 
     async def _waiting(self, place: Mapping[str, Json]) -> Mapping[str, Json] | None:
@@ -73,8 +87,9 @@ class Reviewing:
                 criteria=[result.as_json() for result in verdict.results],
                 comment=verdict.feedback,
             )
-        except NotDone as refused:
-            if refused.failure.code not in _OVERTAKEN:
+        except (NotDone, ToolCallFailed) as refused:
+            code = refused.code if isinstance(refused, ToolCallFailed) else refused.failure.code
+            if code not in _OVERTAKEN:
                 raise
 
 
@@ -84,7 +99,7 @@ def is_open(result: Mapping[str, Any]) -> bool:
     return isinstance(answer, dict) and isinstance(answer.get("waits_for_review"), dict)
 
 
-def _request(waiting: Mapping[str, Json]) -> ReviewRequest:
+def _request(waiting: Mapping[str, Json], missing: Sequence[str]) -> ReviewRequest:
     output = waiting.get("output")
     output = output if isinstance(output, dict) else {}
     notes = output.get("notes")
@@ -92,18 +107,27 @@ def _request(waiting: Mapping[str, Json]) -> ReviewRequest:
         step=str(waiting["state"]),
         criteria=tuple(waiting.get("criteria") or ()),
         files=tuple(output.get("files") or ()),
+        missing=tuple(missing),
         notes=notes if isinstance(notes, str) else None,
     )
 
 
 def _often(attempt: int, verdict: ReviewVerdict) -> str:
-    failed = "; ".join(f"{one.criterion} {one.feedback or ''}".strip() for one in verdict.results if not one.passed)
-    return f"The quality review failed {attempt} times. {verdict.feedback or ''} Not met: {failed}".replace("  ", " ")
+    failed = "; ".join(_not_met(result) for result in verdict.results if not result.passed)
+    feedback = "" if verdict.feedback is None else f" {verdict.feedback.rstrip('.')}."
+    return f"The quality review failed {attempt} times.{feedback} Not met: {failed}."
+
+
+def _not_met(result: CriterionResult) -> str:
+    criterion = result.criterion.rstrip(".")
+    return criterion if result.feedback is None else f"{criterion} ({result.feedback.rstrip('.')})"
 
 
 def _mend(gate: QualityGate) -> str:
     command = " ".join(gate.words)[:200]
-    return f"Check the command '{command}' (--quality-gate or {CONFIGURATION}), and call again. {_OTHERWISE}"
+    return (
+        f"Check the command '{command}' ({CONFIGURATION}, or --quality-gate of dcf serve), and call again. {_OTHERWISE}"
+    )
 
 
 def _failed(message: str, hint: str) -> dict[str, Any]:

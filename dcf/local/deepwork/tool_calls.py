@@ -11,14 +11,14 @@ class ProfileCalls(Protocol):
 
     @property
     def meta(self) -> Mapping[str, Any] | None:
-        """What the agent's client says of itself."""
+        """The description that the agent's client sends of itself."""
 
     async def passed_on(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return the result of a call, which may be a refusal."""
 
 
 class ReviewCalls(Protocol):
-    """Calls dcf's own tools, for the quality gate: whoever made an output does not judge it."""
+    """Calls dcf's own tools, for the quality gate: the author of an output cannot review it."""
 
     async def call(self, tool: str, /, **arguments: Json) -> Mapping[str, Json]:
-        """Return the answer; raise NotDone where it is not ok."""
+        """Return the answer; raise NotDone or ToolCallFailed where it is not ok."""

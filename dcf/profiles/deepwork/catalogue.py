@@ -36,7 +36,7 @@ async def named_job(native: Native, name: str, session: str) -> DeepWorkJob:
     except NotDone as refused:
         if refused.failure.code != NOT_THERE:
             raise
-    known = ", ".join([one async for one in names_of_jobs(native, session)])
+    known = ", ".join(sorted([one async for one in names_of_jobs(native, session)]))
     hint = f"The jobs are: {known}." if known else "There is none yet: a job is a job.yml in .deepwork/jobs/NAME."
     raise refuse("invalid_argument", f"There is no job '{clip(name)}'.", hint, "job_name")
 

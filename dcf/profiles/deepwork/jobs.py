@@ -96,9 +96,7 @@ def read_job(document: Mapping[str, Json]) -> DeepWorkJob:
         }
     for one in workflows.values():
         used = [step for group in one.groups for step in group]
-        wrong = next((step for step in used if step not in steps or used.count(step) > 1), None)
-        if wrong is not None or not used:
-            raise _wrong(f"workflow '{one.name}' has no step, or '{wrong}' twice or without its description")
+        _check_steps(one.name, used, steps)
     told = document.get("description") or document.get("common_job_info_provided_to_all_steps_at_runtime")
     return DeepWorkJob(
         name=name,
@@ -108,6 +106,18 @@ def read_job(document: Mapping[str, Json]) -> DeepWorkJob:
         workflows=workflows,
         reviewers=tuple(_texts(document.get("reviewers"))),
     )
+
+
+def _check_steps(workflow: str, used: Sequence[str], steps: Mapping[str, JobStep]) -> None:
+    if not used:
+        raise _wrong(f"workflow '{workflow}' has no steps")
+    for step in used:
+        if step not in steps:
+            raise _wrong(
+                f"workflow '{workflow}' names the step '{step}', which is not among the steps: {', '.join(steps)}"
+            )
+        if used.count(step) > 1:
+            raise _wrong(f"workflow '{workflow}' names the step '{step}' twice")
 
 
 def machine_of(job: DeepWorkJob, workflow: JobWorkflow, reviewed_by: str | None = None) -> dict[str, Json]:
@@ -207,7 +217,8 @@ def _criteria(given: Json) -> list[str]:
 
 def _named(value: Json, what: str) -> str:
     if not isinstance(value, str) or not _NAME.match(value):
-        raise _wrong(f"the name of a {what} is not like 'my_{what}': lower-case letters, digits and _")
+        label = "job" if what == "name" else what
+        raise _wrong(f"the name of a {label} is not like 'my_{label}': lower-case letters, digits and _")
     return value
 
 
@@ -233,4 +244,5 @@ def _object(value: Json) -> Mapping[str, Json]:
 
 
 def _wrong(told: str) -> NotDone:
-    return refuse("invalid_argument", f"The job definition is not valid: {told}.", "Mend it and register it again.")
+    message = f"The job definition is not valid: {told.rstrip('.')}."
+    return refuse("invalid_argument", message, "Correct it, and call again.")

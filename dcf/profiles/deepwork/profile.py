@@ -4,6 +4,8 @@ A workflow that is under way is a run, a step a Task, a review a gate of it; a s
 definition of the job is kept with the run, so later edits of the job change no run that goes on.
 """
 
+import secrets
+from collections.abc import Sized
 from typing import Final
 
 from anyio import to_thread
@@ -20,7 +22,15 @@ from dcf.profiles.deepwork.catalogue import (
     shown_of,
     workflow_of,
 )
-from dcf.profiles.deepwork.jobs import document_of, machine_of, order_of, read_job
+from dcf.profiles.deepwork.jobs import QUALITY_GATE, document_of, machine_of, order_of, read_job
+from dcf.profiles.deepwork.reports import (
+    current_of,
+    files_of,
+    how_to_report,
+    missing_outputs,
+    output_of,
+    reported_step,
+)
 from dcf.profiles.deepwork.reviews import BOX as REVIEWS
 from dcf.profiles.deepwork.reviews import needs_work, reviewed
 from dcf.profiles.deepwork.session import TAG, DeepRun, Session, scope_of, session_id, session_of
@@ -31,6 +41,7 @@ from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
 
 _BOX: Final = Toolbox()
+_HELD_UP: Final = frozenset({"review_running", "needs_work"})
 _LOST: Final = frozenset({"lease_lost", "lease_expired", "not_running", "invalid_transition"})
 _SUGGESTED: Final = (
     "suggested: This server does not reach the git repository of the project. Create the branch yourself."
@@ -48,6 +59,7 @@ async def get_workflows(native: Native, args: calls.GetWorkflowsCall) -> Json:
             jobs.append(shown_of(await job_of(native, name, session)))
         except NotDone as refused:
             problems.append(f"{name}: {refused.failure.message}")
+    jobs.sort(key=lambda job: str(job["name"]))
     return {"jobs": jobs, **({"problems": problems} if problems else {})}
 
 
@@ -67,7 +79,9 @@ async def start_workflow(native: Native, args: calls.StartJobWorkflowCall) -> Js
     run = session.current
     if run is None or run.last is not None or any(run.read.input(name) != value for name, value in said.items()):
         order = order_of(workflow)
-        document = machine_of(job, workflow, args.reviewed_by if native.is_local else None)
+        # Only the local user may have nobody review. That one certain agent reviews is less than that anybody does.
+        may_choose = native.is_local or args.reviewed_by == QUALITY_GATE
+        document = machine_of(job, workflow, args.reviewed_by if may_choose else None)
         agent = native.agent()
         around = None if run is None else run.id
         started = await native.call(
@@ -86,25 +100,20 @@ async def start_workflow(native: Native, args: calls.StartJobWorkflowCall) -> Js
         )
         run = await _read(native, str(started["workflow_id"]))
         session = await session_of(native, args.session_id)
-    return {"begin_step": await _begun(native, run, session.id), "stack": session.shown()}
+    return {"begin_step": await _begun(native, run, session.id), "stack": session.shown(), **_nested(session)}
 
 
 @_BOX.tool(calls.FinishedStepCall, Scope.WORK)
 async def finished_step(native: Native, args: calls.FinishedStepCall) -> Json:
     """Complete the current step, or say what its gate wants; the same call again gets the same answer."""
     session = await session_of(native, args.session_id)
-    output = _output(args)
-    before = session.finished_last()
-    if before is not None and before[1].output == output and not _means_current(session, before, args.outputs):
-        return await _after(native, session, before[0])
-    run = _current(session)
-    unit = run.current
-    if unit is None:
-        raise refuse("run_over", f"Every step of {run.name} is done.", "Call finished_step again in a moment.")
-    waits = await _completed(native, unit, output, args.quality_review_override_reason)
+    run, unit = reported_step(session, args)
+    if unit.has_ended:
+        return await _after(native, session, run, unit.name)
+    waits = await _completed(native, unit, args)
     if waits is not None:
-        return {**waits, "stack": session.shown()}
-    return await _after(native, await session_of(native, args.session_id), await _read(native, run.id))
+        return {**waits, **missing_outputs(run, unit.name, args.outputs), "stack": session.shown()}
+    return await _after(native, await session_of(native, args.session_id), await _read(native, run.id), unit.name)
 
 
 @_BOX.tool(calls.AbortWorkflowCall, Scope.PLAN)
@@ -114,7 +123,7 @@ async def abort_workflow(native: Native, args: calls.AbortWorkflowCall) -> Json:
     reason = f"abort_workflow: {args.explanation}"[:500]
     run = next((one for one in session.ended[:1] if one.read.meta.get("cause") == reason), None)
     if run is None or _begun_since(session, run):
-        run = _current(session)
+        run = current_of(session)
         await native.call("cancel_run", workflow_id=run.id, reason=reason)
         session = await session_of(native, args.session_id)
     left = session.current
@@ -125,14 +134,14 @@ async def abort_workflow(native: Native, args: calls.AbortWorkflowCall) -> Json:
         "stack": session.shown(),
         "resumed_workflow": None if left is None else left.name,
         "resumed_step": None if left is None or left.current is None else left.current.name,
-    }
+    } | ({} if left is None else {"hint": f"{left.name} is open. To abort it too, call with another explanation."})
 
 
 @_BOX.tool(calls.GoToStepCall, Scope.PLAN, Scope.WORK)
 async def go_to_step(native: Native, args: calls.GoToStepCall) -> Json:
     """Repeat the run from the step as a new one, and end the earlier one, whose history stays."""
     session = await session_of(native, args.session_id)
-    run = _current(session)
+    run = current_of(session)
     order = list(run.steps)
     now = run.current
     if args.step_id not in order or now is None or order.index(args.step_id) > order.index(now.name):
@@ -192,34 +201,45 @@ async def get_session_job(native: Native, args: calls.GetSessionJobCall) -> Json
     return {"job_name": args.job_name, "job_definition_yaml": text}
 
 
-async def _completed(native: Native, unit: RunUnit, output: Json, override: str | None) -> dict[str, Json] | None:
+async def _completed(native: Native, unit: RunUnit, args: calls.FinishedStepCall) -> dict[str, Json] | None:
     """Complete a step; return what its gate wants instead. An override is reasoned, and stands in the history."""
+    output, override = output_of(args), args.quality_review_override_reason
+    place = args.waits_for_review
+    request = None if place is None else place.get("request_id")
     if unit.status != "running":
         await growing_runs.begin(native, unit, native.agent())
         unit = await read_unit(native, unit.run, unit.name)
-    try:
-        await _handed_in(native, unit, output)
-    except NotDone as refused:
-        code = refused.failure.code
-        if code not in {"review_running", "needs_work"}:
-            raise
-        if not override:
-            return reviewed(unit, refused.failure) if code == "review_running" else needs_work(refused.failure)
-        await _overridden(native, unit, override)
-        if not (await read_unit(native, unit.run, unit.name)).has_ended:
-            await growing_runs.end(native, unit, output)
+    reviews_again = args.review_again and place is None
+    held_up = await _handed_in(native, unit, output, request)
+    if held_up is not None and held_up.code == "needs_work" and reviews_again and not override:
+        request = secrets.token_hex(8)  # what the outputs are about may have changed: the known verdict is not enough
+        held_up = await _handed_in(native, unit, output, request)
+    if held_up is None:
+        return None
+    if not override:
+        return needs_work(held_up) if held_up.code == "needs_work" else reviewed(unit, held_up, request)
+    await _overridden(native, unit, override)
+    if not (await read_unit(native, unit.run, unit.name)).has_ended:
+        await growing_runs.end(native, unit, output, request_id=request)
     return None
 
 
-async def _handed_in(native: Native, unit: RunUnit, output: Json) -> None:
-    """End a unit; one whose lease was lost since it was read is taken again first."""
+async def _handed_in(native: Native, unit: RunUnit, output: Json, request: str | None) -> Failure | None:
+    """End a unit; return what its gate says instead. One whose lease was lost since it was read is taken again."""
     try:
-        await growing_runs.end(native, unit, output)
+        try:
+            await growing_runs.end(native, unit, output, request_id=request)
+        except NotDone as refused:
+            if refused.failure.code not in _LOST:
+                raise
+            await growing_runs.begin(native, unit, native.agent())
+            taken = await read_unit(native, unit.run, unit.name)
+            await growing_runs.end(native, taken, output, request_id=request)
     except NotDone as refused:
-        if refused.failure.code not in _LOST:
+        if refused.failure.code not in _HELD_UP:
             raise
-        await growing_runs.begin(native, unit, native.agent())
-        await growing_runs.end(native, await read_unit(native, unit.run, unit.name), output)
+        return refused.failure
+    return None
 
 
 async def _overridden(native: Native, unit: RunUnit, reason: str) -> None:
@@ -241,17 +261,22 @@ async def _overridden(native: Native, unit: RunUnit, reason: str) -> None:
     )
 
 
-async def _after(native: Native, session: Session, run: DeepRun) -> dict[str, Json]:
+async def _after(native: Native, session: Session, run: DeepRun, step: str) -> dict[str, Json]:
     """Return what follows once a step of the run is done."""
+    missing = missing_outputs(run, step, files_of(run, step))
     if run.current is not None:
         begun = await _begun(native, run, session.id)
-        return {"status": "next_step", "begin_step": begun, "stack": session.shown()}
+        return {"status": "next_step", "begin_step": begun, **missing, "stack": session.shown()}
     if run.read.status == "blocked":
         raise _issues_open(run)
-    outputs = [path for name in run.steps for path in (run.read.units[name].output or {}).get("files") or ()]
-    told = f"Workflow {run.name} is complete: {len(run.steps)} steps, {len(outputs)} outputs."
+    outputs = [path for name in run.steps for path in files_of(run, name)]
+    told = f"Workflow {run.name} is complete: {_counted(run.steps, 'step')}, {_counted(outputs, 'output')}."
     left = [one.shown() for one in session.stack if one.id != run.id]
-    return {"status": "workflow_complete", "summary": told, "all_outputs": outputs, "stack": left}
+    return {"status": "workflow_complete", "summary": told, "all_outputs": outputs, **missing, "stack": left}
+
+
+def _counted(listed: Sized, noun: str) -> str:
+    return f"{len(listed)} {noun}" if len(listed) == 1 else f"{len(listed)} {noun}s"
 
 
 def _issues_open(run: DeepRun) -> NotDone:
@@ -283,34 +308,20 @@ async def _begun(native: Native, run: DeepRun, session: str) -> dict[str, Json]:
         "step_id": unit.name,
         "step_expected_outputs": step["outputs"],
         "step_quality_criteria": step["criteria"],
-        "step_instructions": f"{step['instructions']}{more}",
+        "step_instructions": f"{step['instructions']}{more}{how_to_report(run, unit.name)}",
     }
 
 
-def _output(args: calls.FinishedStepCall) -> dict[str, Json]:
-    told: dict[str, Json] = {"files": list(args.outputs)}
-    told |= {} if args.notes is None else {"notes": args.notes}
-    return told | ({} if args.file_hashes is None else {"file_hashes": args.file_hashes})
-
-
-def _means_current(session: Session, before: tuple[DeepRun, RunUnit], outputs: list[str]) -> bool:
-    """Say whether outputs equal to those of the last call are those that the current step makes, and not the last."""
-    now = session.current
-    if now is None or now.current is None:
-        return False
-    last = before[0].steps[before[1].name]["outputs"]
-    wanted = now.steps[now.current.name]["outputs"]
-    return bool(wanted) and _fit(wanted, outputs) and not _fit(last, outputs)
-
-
-def _fit(wanted: list[str], outputs: list[str]) -> bool:
-    return all(any(path == one or path.endswith(f"/{one}") for path in outputs) for one in wanted)
-
-
-def _current(session: Session) -> DeepRun:
-    if session.current is None:
-        raise refuse("no_session", "No workflow is under way.", "Start one with start_workflow.")
-    return session.current
+def _nested(session: Session) -> dict[str, Json]:
+    """Return the note on a workflow that runs within another, which may have been left open by somebody else."""
+    if len(session.stack) < 2:  # noqa: PLR2004 - it is alone
+        return {}
+    around = session.stack[-2]
+    return {
+        "note": f"{around.name}, begun {around.created_at[:16]}Z, is open in this session. The new workflow runs within"
+        " it, and finished_step reports the new one until it is complete. All clients of this directory share the "
+        "session. If nobody works on the open workflow, call abort_workflow for both and start again."
+    }
 
 
 def _done_here(run: DeepRun) -> bool:

@@ -57,9 +57,9 @@ async def mark_review_as_passed(native: Native, args: calls.MarkReviewAsPassedCa
     return f"Review '{args.review_id}' is marked as passed."
 
 
-def reviewed(unit: RunUnit, failure: Failure) -> dict[str, Json]:
+def reviewed(unit: RunUnit, failure: Failure, request: str | None) -> dict[str, Json]:
     """Return the answer while others judge the outputs of a step: by whom, and of which step of which run."""
-    place = {"workflow_id": unit.run, "step_id": unit.name}
+    place = {"workflow_id": unit.run, "step_id": unit.name} | ({} if request is None else {"request_id": request})
     feedback = f"The outputs are being reviewed. {failure.message} {_HOW_REVIEWED}"
     return {"status": "needs_work", "feedback": feedback, "failed_criteria": [], "waits_for_review": place}
 
@@ -68,5 +68,7 @@ def needs_work(failure: Failure) -> dict[str, Json]:
     """Return the answer where the review of a step failed: the criteria that are not met."""
     failed = failure.details.get("failed_criteria") or []
     shown = [{"criterion": one["criterion"], "passed": False, "feedback": one.get("feedback")} for one in failed]
-    feedback = " ".join(dict.fromkeys(str(one["feedback"] or one["criterion"]) for one in shown)) or failure.message
+    told = dict.fromkeys(str(one["feedback"] or f"Not met: {one['criterion']}") for one in shown)
+    feedback = " ".join(text if text.rstrip().endswith((".", "!", "?")) else f"{text}." for text in told)
+    feedback = feedback or failure.message
     return {"status": "needs_work", "feedback": feedback, "failed_criteria": shown}

@@ -11,6 +11,14 @@ Layer = Literal["orchestrator", "workflow", "step", "agent_task"]
 Detail = Literal["name", "summary", "full"]
 ExecutionId = Annotated[str, Field(description="The id that start_execution returned.")]
 Least = Annotated[int, Field(ge=1)]
+AgentId = Annotated[str, Field(min_length=1, max_length=64)]
+Members = Annotated[
+    list[AgentId] | None,
+    Field(
+        max_length=50,
+        description="Agent ids whose keys may start and complete steps, besides those that the phases name.",
+    ),
+]
 
 
 class PagedCall(CamelArguments):
@@ -80,14 +88,19 @@ class StartExecutionCall(CamelArguments):
     project_id: int | None = None
     metadata: dict[str, Any] | None = None
     timeout_ms: Least | None = Field(default=None, description="How long it may be running.")
+    members: Members = None
 
 
 class TransitionWorkflowStateCall(CamelArguments):
-    """Move an execution: pending to running or failed; running to completed, failed, timeout or escalated; and back."""
+    """Move an execution: pending to running or failed; running to completed, failed, timeout or escalated; and back.
+
+    The state that it has already changes nothing: so members are added at any time.
+    """
 
     execution_id: ExecutionId
     new_state: Literal["pending", "running", "completed", "failed", "timeout", "escalated"]
     error: str | None = None
+    members: Members = None
 
 
 class StartStepCall(CamelArguments):

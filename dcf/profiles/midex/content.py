@@ -8,7 +8,7 @@ from anyio.to_thread import run_sync
 
 from dcf.profiles.ids import digest_of, slug_of
 from dcf.profiles.midex import calls
-from dcf.profiles.midex.contracts import CONTRACTS
+from dcf.profiles.midex.contracts import CONTRACTS, in_our_dialect
 from dcf.profiles.midex.words import project_number
 from dcf.profiles.profile import Native, NotDone, Toolbox, refuse
 from dcf.values.json_text import Json
@@ -70,14 +70,18 @@ async def get_project_context(native: Native, args: calls.GetProjectContextCall)
     return None if found is None else _project(found["project"])
 
 
+async def known_project(native: Native, number: int) -> str | None:
+    """Return the id of the project with this number; None if there is none."""
+    names = [str(project["project"]) for project in await _projects(native, _MOST)]
+    return next((name for name in names if project_number(name) == number), None)
+
+
 async def project_at_number(native: Native, number: int) -> str:
     """Return the id of the project with this number; raise NotDone."""
-    found = next((one for one in await _projects(native, _MOST) if project_number(str(one["project"])) == number), None)
+    found = await known_project(native, number)
     if found is None:
-        raise refuse(
-            "unknown_project", "There is no such project.", "list_projects names those there are.", "projectId"
-        )
-    return str(found["project"])
+        raise refuse("unknown_project", "There is no such project.", "list_projects lists the ids.", "projectId")
+    return found
 
 
 async def project_at(native: Native, path: str) -> str:
@@ -112,7 +116,7 @@ async def contract_of(native: Native, name: str, project: Json) -> Mapping[str, 
     """Return a contract: that of the catalogue, else the one that comes with the profile."""
     found = await _or_none(native, "get_definition", kind="contract", name=name, project=project)
     content = None if found is None else found["definition"].get("content")
-    return content if isinstance(content, Mapping) else CONTRACTS[name]
+    return in_our_dialect(content) if isinstance(content, Mapping) else CONTRACTS[name]
 
 
 def _phases(definition: Mapping[str, Json]) -> list[Json] | None:
@@ -127,7 +131,7 @@ async def _searched(
     found = await native.call(
         "search_definitions",
         kind=kind,
-        detail=args.detail_level,
+        detail="summary" if args.detail_level == "name" else args.detail_level,  # a name alone has no tags
         limit=args.limit,
         offset=(args.page - 1) * args.limit,
         project=native.project,
@@ -137,7 +141,8 @@ async def _searched(
     fields = args.fields if isinstance(args, calls.GetRelevantRulesCall) else None
     tags = set(args.tags or ()) if rules else set()
     listed = [one for one in found["definitions"] if not tags or tags & set(one.get("tags") or ())]
-    return [_content(kind, one, args.detail_level, fields, hashed=True) for one in listed]
+    hashed = not isinstance(args, calls.GetRelevantRulesCall) or args.include_hash
+    return [_content(kind, one, args.detail_level, fields, hashed=hashed) for one in listed]
 
 
 async def _got(native: Native, kind: str, name: str, args: calls.ContentCall) -> Json:
@@ -150,7 +155,7 @@ async def _got(native: Native, kind: str, name: str, args: calls.ContentCall) ->
         detail=args.detail_level,
         if_none_match=args.if_none_match,
         project=native.project,
-        redact=policy != "none",
+        redact="secrets" in policy,
     )
     if found is None:
         return None

@@ -97,6 +97,9 @@ CONTRACTS: Final[Mapping[str, Schema]] = {
 }
 """The contracts by their names."""
 
+STEP_OUTPUT: Final = "StepOutput"
+_OLDER_DRAFTS: Final = ("/draft-06/schema", "/draft-07/schema", "/draft/2019-09/schema")
+
 LAYERS: Final[Mapping[str, str]] = {
     "orchestrator": "Workflow",
     "workflow": "Workflow",
@@ -111,15 +114,30 @@ def or_nothing(contract: Mapping[str, Json]) -> Schema:
     return {**contract, "type": ["object", "null"]}
 
 
-def check_contract(name: str, contract: Mapping[str, Json], value: Json, argument: str) -> None:
-    """Raise NotDone with everything in which a value does not fulfil a contract, or for one that is no schema."""
+def in_our_dialect(contract: Mapping[str, Json]) -> Schema:
+    """Return a contract that names an older draft, as contracts of the original do, without that name.
+
+    What such a draft spells differently is a flaw of the contract, which its check reports.
+    """
+    if not str(contract.get("$schema")).rstrip("#").endswith(_OLDER_DRAFTS):
+        return dict(contract)
+    return {name: value for name, value in contract.items() if name != "$schema"}
+
+
+def check_schema(name: str, contract: Mapping[str, Json]) -> None:
+    """Raise NotDone for a contract that is no schema."""
     flaw = next(iter(flaws_of(contract)), None)
     if flaw is not None:
         raise refuse(
             "contract_invalid",
             f"The contract {name} of the catalogue is no JSON Schema: {flaw.pointer or '/'}: {flaw.message}.",
-            "Have it put right there; nothing was changed.",
+            "Correct it in the catalogue; nothing was changed.",
         )
+
+
+def check_contract(name: str, contract: Mapping[str, Json], value: Json, argument: str) -> None:
+    """Raise NotDone with everything in which a value does not fulfil a contract, or for one that is no schema."""
+    check_schema(name, contract)
     found = misfits(contract, value)
     if found:
         raise broken(name, [(f"{argument}{one.pointer}", one.message) for one in found])
@@ -131,6 +149,6 @@ def broken(name: str, problems: Sequence[tuple[str, str]]) -> NotDone:
     return refuse(
         "contract_broken",
         f"The contract {name} is not fulfilled: {told}.",
-        "Mend all of this and call again; nothing was changed.",
+        "Correct all of this and call again; nothing was changed.",
         *(place for place, _ in problems),
     )

@@ -14,12 +14,14 @@ from dcf.profiles.growing_runs import Grown, read_run, read_unit
 from dcf.profiles.ids import digest_of, place_of, slug_of
 from dcf.profiles.midex import calls
 from dcf.profiles.midex.content import BOX as CONTENT
-from dcf.profiles.midex.content import contract_of, phases_of, project_at, project_at_number
-from dcf.profiles.midex.contracts import LAYERS, broken, check_contract, or_nothing
+from dcf.profiles.midex.content import contract_of, known_project, phases_of, project_at, project_at_number
+from dcf.profiles.midex.contracts import STEP_OUTPUT, broken, check_contract, check_schema, or_nothing
 from dcf.profiles.midex.executions import TAG, execution_of, executions, meta_of
+from dcf.profiles.midex.members import MEMBERS, add_members, agents_of, as_stranger, holder_of
 from dcf.profiles.midex.records import BOX as RECORDS
 from dcf.profiles.midex.records import artifacts_of, findings_of, logs_of
-from dcf.profiles.midex.words import INCOMPLETE, PENDING, STEP_FAILED, check_move, execution_state, step
+from dcf.profiles.midex.words import ADVICE, INCOMPLETE, PENDING, STEP_FAILED, WORDS, check_move, execution_state, step
+from dcf.profiles.own_words import in_words
 from dcf.profiles.profile import Failure, Native, NotDone, Profile, Toolbox, refuse
 from dcf.values.json_text import Json
 
@@ -45,9 +47,9 @@ async def start_execution(native: Native, args: calls.StartExecutionCall) -> Jso
         tags_json=[TAG],
         timeout_s=None if args.timeout_ms is None else -(-args.timeout_ms // _MS),
     )
-    run = str(opened["workflow_id"])
+    run, phases = str(opened["workflow_id"]), await phases_of(native, args.workflow_name, project)
+    await add_members(native, run, [*agents_of(phases), *(args.members or ())])
     await native.call("pause_run", workflow_id=run, reason=PENDING)
-    phases = await phases_of(native, args.workflow_name, project)
     return await execution_of(native, await meta_of(native, run)) | ({} if phases is None else {"phases": phases})
 
 
@@ -55,6 +57,8 @@ async def start_execution(native: Native, args: calls.StartExecutionCall) -> Jso
 async def transition_workflow_state(native: Native, args: calls.TransitionWorkflowStateCall) -> Json:
     """Move the run, if the move is one that executions make."""
     meta = await meta_of(native, args.execution_id)
+    if args.members:
+        await add_members(native, args.execution_id, args.members)
     if check_move(meta, args.new_state):
         await _move(native, meta, args.execution_id, args.new_state, args.error)
     return {"success": True}
@@ -86,14 +90,8 @@ async def complete_execution(native: Native, args: calls.CompleteExecutionCall) 
     if not check_move(meta, wanted):
         _check_same(meta, args.output)
         return {"success": True}
-    await native.call(
-        "close_run",
-        workflow_id=run,
-        status=_ENDED[wanted],
-        summary=args.error or str((args.output or {}).get("summary") or "Completed."),
-        output_json=args.output,
-        force=wanted == "failed",
-    )
+    summary = args.error or str((args.output or {}).get("summary") or "Completed.")
+    await _close(native, meta, run, wanted, summary, args.output)
     return {"success": True}
 
 
@@ -116,6 +114,14 @@ async def start_step(native: Native, args: calls.StartStepCall) -> Json:
     run = await read_run(native, args.execution_id)
     _must_run(run)
     name, agent = _unit_name(args.step_name), native.agent()
+    try:
+        await _begin(native, run, name, agent, args)
+    except NotDone as refused:
+        raise as_stranger(native, refused) from None
+    return step(await read_unit(native, run.run, name), run.meta.get("created_at"))
+
+
+async def _begin(native: Native, run: Grown, name: str, agent: str, args: calls.StartStepCall) -> None:
     found = run.units.get(name)
     if found is None:
         await growing_runs.add(native, run.run, await _unit(native, run, name, args), agent, "start_step")
@@ -126,26 +132,28 @@ async def start_step(native: Native, args: calls.StartStepCall) -> Json:
             await native.call("retry_unit", workflow_id=run.run, unit=name, reason="start_step")
             found = await read_unit(native, run.run, name)
         await growing_runs.begin(native, found, agent)
-    return step(await read_unit(native, run.run, name), run.meta.get("created_at"))
 
 
 @_BOX.tool(calls.CompleteStepCall, Scope.WORK)
 async def complete_step(native: Native, args: calls.CompleteStepCall) -> Json:
     """Complete the unit, whose output is checked in the same transaction; or fail it."""
     run, name = place_of(args.step_id, "stepId")
-    found = await read_unit(native, run, name)
+    found, meta = await read_unit(native, run, name), await meta_of(native, run)
     error = None if args.error is None else (STEP_FAILED, args.error)
+    holder = await holder_of(native, meta, found)
     try:
-        await growing_runs.end(native, found, args.output, error)
+        await growing_runs.end(native if holder is None else native.for_agent(holder), found, args.output, error)
     except NotDone as refused:
         raise _with_every_problem(refused) from None
-    return step(await read_unit(native, run, name), (await meta_of(native, run)).get("created_at"))
+    return step(await read_unit(native, run, name), meta.get("created_at"))
 
 
 @_BOX.tool(calls.GetExecutionHistoryCall, read_only=True)
 async def get_execution_history(native: Native, args: calls.GetExecutionHistoryCall) -> Json:
     """Return the runs, newest first."""
-    project = None if args.project_id is None else await project_at_number(native, args.project_id)
+    project = None if args.project_id is None else await known_project(native, args.project_id)
+    if args.project_id is not None and project is None:
+        return []
     wanted = (args.state or "").strip().lower()
     states, skipped = (wanted,) if wanted else (), args.offset or 0
     listed: list[Json] = []
@@ -182,14 +190,13 @@ def _with_every_problem(refused: NotDone) -> NotDone:
     problems = refused.failure.details.get("problems") or ()
     if refused.failure.code != "output_invalid" or not problems:
         return refused
-    return broken("StepOutput", [(f"output{one['path']}", str(one["message"])) for one in problems])
+    return broken(STEP_OUTPUT, [(f"output{one['path']}", str(one["message"])) for one in problems])
 
 
 async def _move(native: Native, meta: Mapping[str, Json], run: str, state: str, error: str | None) -> None:
     match state:
         case "running":
-            for issue in meta.get("blocked_by") or ():
-                await native.call("resolve_issue", workflow_id=run, issue=issue["issue"], how=error or "Resumed.")
+            await _resolve(native, meta, run, error or "Resumed.")
             if meta.get("paused_at"):
                 await native.call("resume_run", workflow_id=run, reason="resumed")
         case "timeout":
@@ -204,10 +211,26 @@ async def _move(native: Native, meta: Mapping[str, Json], run: str, state: str, 
                 blocks=True,
             )
         case _:
-            summary = error or f"The execution is {state}."
-            await native.call(
-                "close_run", workflow_id=run, status=_ENDED[state], summary=summary, force=state == "failed"
-            )
+            await _close(native, meta, run, state, error or f"The execution is {state}.", None)
+
+
+async def _close(
+    native: Native, meta: Mapping[str, Json], run: str, state: str, summary: str, output: Mapping[str, Json] | None
+) -> None:
+    """Close a run. Completing an escalated one resolves its issues, once nothing else is in the way."""
+    closing = {"workflow_id": run, "status": _ENDED[state], "summary": summary, "output_json": output}
+    try:
+        await native.call("close_run", **closing, force=state == "failed")
+    except NotDone as refused:
+        if refused.failure.code != "issues_open":
+            raise
+        await _resolve(native, meta, run, summary)
+        await native.call("close_run", **closing)
+
+
+async def _resolve(native: Native, meta: Mapping[str, Json], run: str, how: str) -> None:
+    for issue in meta.get("blocked_by") or ():
+        await native.call("resolve_issue", workflow_id=run, issue=issue["issue"], how=how)
 
 
 async def _project(native: Native, args: calls.StartExecutionCall) -> str | None:
@@ -235,7 +258,8 @@ def _check_same(meta: Mapping[str, Json], output: Mapping[str, Json] | None) -> 
 
 async def _unit(native: Native, run: Grown, name: str, args: calls.StartStepCall) -> dict[str, Json]:
     names = [_dependency(run, told) for told in args.depends_on or ()]
-    contract = await contract_of(native, f"{LAYERS['step']}Output", run.meta.get("project"))
+    contract = await contract_of(native, STEP_OUTPUT, run.meta.get("project"))
+    check_schema(STEP_OUTPUT, contract)
     unit: dict[str, Json] = {"name": name, "title": args.step_name, "output_schema": or_nothing(contract)}
     unit |= {"input": {"phase": args.phase_name}} if args.phase_name else {}
     return unit | ({"depends_on": names} if names else {}) | {"claim": True}
@@ -260,18 +284,24 @@ def _must_run(run: Grown) -> None:
 
 def _unit_name(step_name: str) -> str:
     """Return the name of a step's unit: the step's own, if it can be one."""
-    plain = 0 < len(step_name) <= _LONGEST_UNIT and step_name.isprintable() and "/" not in step_name
+    plain = (
+        step_name != MEMBERS
+        and 0 < len(step_name) <= _LONGEST_UNIT
+        and step_name.isprintable()
+        and "/" not in step_name
+    )
     return step_name if plain else f"{slug_of(step_name)}-{digest_of(step_name)}"
 
 
 def _failed(failure: Failure) -> str | dict[str, Json]:
-    return f"Error: {failure.sentence} ({failure.code})"
+    return f"Error: {in_words(failure, WORDS, ADVICE).sentence} ({failure.code})"
 
 
 _INSTRUCTIONS: Final = (
     "Executions of workflows. search_workflows and get_workflow find a workflow, get_agent_persona and "
     "get_relevant_rules what to work by; start_execution, transition_workflow_state to running, start_step and "
-    "complete_step for each step, complete_execution. After a restart get_incomplete_executions says what is open."
+    "complete_step for each step, complete_execution. After a restart get_incomplete_executions says what is open. "
+    "A person loads workflows, agents, rules and contracts with `dcf catalogue load .mide-lite`."
 )
 
 _TOOLS: Final = {**CONTENT.tools, **_BOX.tools, **RECORDS.tools}

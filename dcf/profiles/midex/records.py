@@ -6,8 +6,9 @@ from typing import Final
 from dcf.core.access.model import Scope
 from dcf.profiles.ids import id_of, place_of
 from dcf.profiles.midex import calls
-from dcf.profiles.midex.content import contract_of, project_at_number
+from dcf.profiles.midex.content import contract_of, known_project, project_at_number
 from dcf.profiles.midex.contracts import LAYERS, check_contract
+from dcf.profiles.midex.late_logs import is_line, read_line, store_line
 from dcf.profiles.midex.words import project_number
 from dcf.profiles.profile import Native, NotDone, Toolbox
 from dcf.values.json_text import Json
@@ -35,7 +36,7 @@ async def log_execution(native: Native, args: calls.LogExecutionCall) -> Json:
             contract = await contract_of(native, f"{layer}{end}", native.project)
             check_contract(f"{layer}{end}", contract, value, f"contract{end}")
     key = f"{_LOGGED}{args.layer}:{args.layer_id}"
-    details = {
+    told = {
         "level": args.log_level,
         "layer": args.layer,
         "layer_id": args.layer_id,
@@ -43,6 +44,7 @@ async def log_execution(native: Native, args: calls.LogExecutionCall) -> Json:
         "contract_input": args.contract_input,
         "contract_output": args.contract_output,
     }
+    details = {name: value for name, value in told.items() if value is not None}
     try:
         await native.call(
             "add_journal_entry",
@@ -50,10 +52,13 @@ async def log_execution(native: Native, args: calls.LogExecutionCall) -> Json:
             agent_id=native.agent(),
             kind="log",
             text=args.message,
-            details_json={name: value for name, value in details.items() if value is not None},
+            details_json=details,
             key=key,
         )
     except NotDone as refused:
+        if refused.failure.code == "run_over":
+            line = {"text": args.message, "details": details}
+            return _log(args.execution_id, await store_line(native, args.execution_id, key, line))
         if refused.failure.code != "conflict":  # the first line of this layer and layerId stays, as in the original
             raise
     found = [one async for one in _entries(native, args.execution_id) if one.get("key") == key]
@@ -106,41 +111,66 @@ async def store_finding(native: Native, args: calls.StoreFindingCall) -> Json:
 @BOX.tool(calls.QueryFindingsCall, read_only=True)
 async def query_findings(native: Native, args: calls.QueryFindingsCall) -> Json:
     """Search findings: those of the project and global ones, newest first."""
-    project = native.project if args.project_id is None else await project_at_number(native, args.project_id)
+    project = native.project if args.project_id is None else await known_project(native, args.project_id)
+    is_unknown = args.project_id is not None and project is None
+    if is_unknown and args.is_global is False:
+        return []
+    is_everywhere = args.is_global is True or is_unknown
+    skips_global = args.is_global is False and project is None  # the search leaves them out of a project's alone
     found = _findings(
         native,
-        args.offset or 0,
+        0 if skips_global else args.offset or 0,
         text=args.search_text,
         project=project,
         include_global=args.is_global is not False,
-        scope="global" if args.is_global else None,
+        scope="global" if is_everywhere else None,
         run=args.execution_id,
         severity=args.severity,
         category=args.category,
         tags_json=args.tags,
     )
-    return await _newest(found, args.limit or _PAGE)
+    return await _newest(_not_global(found, args.offset or 0) if skips_global else found, args.limit or _PAGE)
+
+
+async def _not_global(found: AsyncIterator[dict[str, Json]], offset: int) -> AsyncIterator[dict[str, Json]]:
+    async for finding in found:
+        if finding["isGlobal"]:
+            continue
+        if offset:
+            offset -= 1
+            continue
+        yield finding
 
 
 async def logs_of(native: Native, run: str) -> list[Json]:
     """Return the lines of a run's log, the oldest first."""
-    return [_log(run, one) async for one in _entries(native, run) if str(one.get("key", "")).startswith(_LOGGED)]
+    lines = [_log(run, one) async for one in _entries(native, run) if str(one.get("key", "")).startswith(_LOGGED)]
+    late = [one async for one in _artifacts(native, run) if is_line(one)]
+    return lines + [_log(run, await read_line(native, run, str(one["artifact_id"]))) for one in late]
 
 
 async def artifacts_of(native: Native, run: str) -> list[Json]:
     """Return the artifacts of a run, with their contents as far as an answer has room for them."""
     listed: list[Json] = []
-    cursor: Json = None
     room = _MOST_CONTENT
+    async for one in _artifacts(native, run):
+        if is_line(one):
+            continue
+        fits = int(one["size"]) <= room
+        room -= int(one["size"]) if fits else 0
+        listed.append(_artifact(run, one) | {"content": await _content(native, run, one) if fits else None})
+    return listed
+
+
+async def _artifacts(native: Native, run: str) -> AsyncIterator[Mapping[str, Json]]:
+    cursor: Json = None
     while True:
         page = await native.call("list_artifacts", workflow_id=run, cursor=cursor)
         for one in page["artifacts"]:
-            fits = int(one["size"]) <= room
-            room -= int(one["size"]) if fits else 0
-            listed.append(_artifact(run, one) | {"content": await _content(native, run, one) if fits else None})
+            yield one
         cursor = page.get("next_cursor")
         if cursor is None:
-            return listed
+            return
 
 
 async def _content(native: Native, run: str, one: Mapping[str, Json]) -> Json:

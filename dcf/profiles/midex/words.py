@@ -14,6 +14,28 @@ PENDING: Final = "pending"
 
 STEP_FAILED: Final = "StepFailed"
 
+WORDS: Final = (
+    (r"This token does not hold state (\0): it is now leased to (\0)", r"Step \1 is now worked on by \2"),
+    (r"This lease_token completed state", "This agent ended step"),
+    (r"Add `create`, or correct `workflow_id`\.", ""),
+    (r"\bcontent is no Base64\b", "content is not Base64"),
+    (r"\bState\b", "Step"),
+    (r"\bstate(?= \0|s\b)", "step"),
+    (r"\bthis state\b", "this step"),
+    (r"\bunits\b", "steps"),
+    (r"\bunit\b", "step"),
+    (r"\bA run\b", "An execution"),
+    (r"\ba run\b", "an execution"),
+    (r"\brun\b", "execution"),
+)
+"""Words of dcf, and those of the profile."""
+
+ADVICE: Final = {
+    "unknown_run": "get_execution_history lists the executions.",
+    "units_open": "Complete these steps. Start failed ones again with start_step, or end the execution with error.",
+}
+"""What helps after a refusal, by its code."""
+
 MOVES: Final[Mapping[str, tuple[str, ...]]] = {
     "pending": ("running", "failed"),
     "running": ("completed", "failed", "timeout", "escalated"),

@@ -104,12 +104,12 @@ async def journal(native: Native, run: str, **wanted: Json) -> AsyncIterator[Ent
             return
 
 
-async def is_open(native: Native, run: Grown) -> bool:
+def is_open(run: Grown, statuses: Mapping[int, str]) -> bool:
     """Return True if a task or phase of the run is in progress. Failed tasks are not."""
     tasks = (one for one in run.units.values() if not one.is_group and not is_checkpoint(one))
     if any(task_status(one) == "IN_PROGRESS" for one in tasks):
         return True
-    return "IN_PROGRESS" in (await phase_statuses(native, run)).values()
+    return "IN_PROGRESS" in statuses.values()
 
 
 async def phase_statuses(native: Native, run: Grown) -> dict[int, str]:

@@ -96,9 +96,10 @@ def planned(read: Grown) -> dict[int, Phase]:
     return {int(one["number"]): Phase(one) for one in found} if isinstance(found, Sequence) else {}
 
 
-async def check_beginning(native: Native, read: Grown, args: StartPhaseCall, statuses: Mapping[int, str]) -> None:
-    """Raise NotDone for a phase that the plan does not have, or that does not begin yet."""
-    phases = planned(read)
+async def check_beginning(
+    native: Native, read: Grown, args: StartPhaseCall, phases: Mapping[int, Phase], statuses: Mapping[int, str]
+) -> None:
+    """Raise NotDone for a phase that is not among those of the plan, or that does not begin yet."""
     phase = phases.get(args.number)
     if phase is None:
         raise refuse(
@@ -176,8 +177,22 @@ async def _pass_checkpoint(native: Native, read: Grown, args: StartPhaseCall) ->
         await growing_runs.add(native, read.run, {**made, "gates": [gate], "claim": True}, agent, "checkpoint")
     elif unit.doc.get("type") != "Gate":
         await growing_runs.begin(native, unit, agent)
-    asked = {"phase": args.number, "name": args.name, "description": args.description}
-    await _hand_in(native, await read_unit(native, read.run, name), asked, args.number)
+    await _ask(native, await read_unit(native, read.run, name), args)
+
+
+async def _ask(native: Native, unit: RunUnit, args: StartPhaseCall) -> None:
+    """Ask a person. A question that waits stays as the person reads it, and a rejection is reported before another."""
+    asked: Json = {"phase": args.number, "name": args.name, "description": args.description}
+    before = unit.output if isinstance(unit.output, Mapping) else None
+    if before is None:
+        return await _hand_in(native, unit, asked, args.number)
+    try:
+        return await _hand_in(native, unit, before, args.number)
+    except NotDone as refused:
+        is_new = args.description is not None and args.description != before.get("description")
+        if refused.failure.code != "checkpoint_rejected" or not is_new:
+            raise
+    return await _hand_in(native, unit, asked, args.number)
 
 
 async def _hand_in(native: Native, unit: RunUnit, asked: Json, number: int) -> None:

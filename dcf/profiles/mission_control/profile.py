@@ -72,10 +72,11 @@ async def start_phase(native: Native, args: calls.StartPhaseCall) -> Json:
     """Add a group, or find the one with this number; what a group does not have stands in the journal."""
     run, name = args.workflow_id, phase_name(args.number)
     read = await read_run(native, run)
-    existing, planned = read.units.get(name), plans.planned(read).get(args.number)
+    phases = plans.planned(read)
+    existing, planned = read.units.get(name), phases.get(args.number)
     members = plans.members_of(planned, args.members)
-    if existing is None and plans.planned(read):
-        await plans.check_beginning(native, read, args, await phase_statuses(native, read))
+    if existing is None and phases:
+        await plans.check_beginning(native, read, args, phases, await phase_statuses(native, read))
     if existing is None or members:
         title = args.name if existing is None else existing.title
         group = {"name": name, "kind": "group", "title": title, **({"agents": members} if members else {})}
@@ -236,15 +237,16 @@ async def complete_workflow(native: Native, args: calls.CompleteWorkflowCall) ->
         "limitations": args.limitations or [],
     }
     read = await read_run(native, args.workflow_id)
-    is_judged = args.status == "completed" and not read.has_ended and plans.planned(read)
-    left = plans.not_completed(read, await phase_statuses(native, read)) if is_judged else []
+    statuses = {} if args.status == "failed" else await phase_statuses(native, read)
+    is_judged = args.status == "completed" and not read.has_ended
+    left = plans.not_completed(read, statuses) if is_judged else []
     if left:
         raise refuse(
             "phases_open",
             f"Phases of the plan are not completed: {', '.join(map(str, left))}.",
             "Complete them, or end the workflow as partial or failed; nothing was changed.",
         )
-    force = args.status == "failed" or not await is_open(native, read)
+    force = args.status == "failed" or not is_open(read, statuses)
     await native.call("close_run", workflow_id=args.workflow_id, status=_RUN_STATUSES[args.status], force=force, **said)
     read = await read_run(native, args.workflow_id)
     ended = [one for one in read.units.values() if not one.is_group and not is_checkpoint(one)]

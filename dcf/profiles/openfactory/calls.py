@@ -51,7 +51,8 @@ class CreateWorkOrderCall(CamelArguments):
     )
     assignee_ids: list[str] | None = Field(default=None, description="Agents that may take it; default: any.")
     reviewer_ids: list[str] | None = Field(
-        default=None, description="People whose verdict it waits for in review; without, its assignee says done."
+        default=None,
+        description="Agent ids that accept it in review, with scopes work and answer; without, its assignee says done.",
     )
     blocked_by: list[WorkOrderId] | None = Field(default=None, description="Orders that must be done before.")
 
@@ -69,6 +70,8 @@ class CreateFeatureCall(CamelArguments):
 class SearchContextCall(CamelArguments):
     """Search documents (requirements, work orders, findings), blueprints, artifacts and code of the project."""
 
-    query: Annotated[str, Field(min_length=1, description='Words that must all occur; "a phrase" as it stands.')]
+    query: Annotated[
+        str, Field(min_length=1, description='Best: texts with all words; else those with some. "A phrase" as it is.')
+    ]
     types: list[Literal["documents", "blueprints", "artifacts", "code"]] | None = None
     limit: Annotated[int, Field(ge=1, le=20)] = 5

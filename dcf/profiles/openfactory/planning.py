@@ -71,6 +71,17 @@ async def create_feature(native: Native, args: CreateFeatureCall) -> Json:
     raise refuse("conflict", "Others keep changing the project.", "Call again; nothing was changed.")
 
 
+async def unknown_feature(native: Native, feature: str | None) -> dict[str, Json]:
+    """Return the note on a feature that the project has not; nothing where it has it, or there is no project."""
+    if feature is None or native.project is None:
+        return {}
+    names = [_name_of(known) for known in (await _known(native)).get("features") or ()]
+    if feature in names:
+        return {}
+    listed = ", ".join(names) or "none"
+    return {"note": f"The project has no feature '{feature}' ({listed}). create_feature adds it."}
+
+
 async def _known(native: Native) -> Mapping[str, Json]:
     """Return the project; nothing where nobody has put it yet."""
     try:

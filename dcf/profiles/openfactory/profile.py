@@ -4,6 +4,7 @@ A work order is a unit of a run: ready, held, in review at a gate, done. A unit 
 holder says so, which stands in its partial output.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from dcf.profiles import growing_runs
 from dcf.profiles.growing_runs import Grown, RunUnit, read_run, read_unit
 from dcf.profiles.ids import id_of, place_of
 from dcf.profiles.openfactory import calls, planning
+from dcf.profiles.own_words import in_words
 from dcf.profiles.profile import Failure, Native, NotDone, Profile, ProfileResource, Toolbox, refuse
 from dcf.values.json_text import Json
 
@@ -28,6 +30,21 @@ MOVES: Final[Mapping[str, tuple[str, ...]]] = {
     "done": (),
 }
 """The moves that update_work_order_status makes."""
+
+_FROM: Final = {status: [before for before, after in MOVES.items() if status in after] for status in MOVES}
+
+_SHORTEST_WORD: Final = 3
+_MOST_WORDS: Final = 20
+_OPERATORS: Final = frozenset({"AND", "OR", "NOT"})
+
+_WORDS: Final = (
+    (r"This token does not hold state (\0): it is now leased to (\0)", r"Work order \1 is now in progress at \2"),
+    (r"\bState\b", "Work order"),
+    (r"\bthe state that\b|\bthis state\b|\bthe state\b", "the work order"),
+    (r"\bstate(?= \0)", "work order"),
+    (r"\brun\b", "project"),
+)
+"""Words of dcf, and those of the profile."""
 
 _CORPORA: Final[Mapping[str, tuple[str, ...]]] = {
     "documents": ("document", "unit", "finding", "journal"),
@@ -66,14 +83,14 @@ async def list_work_orders(native: Native, args: calls.ListWorkOrdersCall) -> Js
 @_BOX.tool(calls.GetWorkOrderCall, read_only=True)
 async def get_work_order(native: Native, args: calls.GetWorkOrderCall) -> Json:
     """Read a unit."""
-    run, name = place_of(args.work_order_id, "workOrderId")
+    run, name = place(args.work_order_id)
     read = await read_run(native, run)
     unit = _order(read, name)
     brief = _brief(read, unit)
     criteria = [told for gate in unit.facts.get("gates") or () for told in gate.get("criteria") or ()]
     return {
         **{key: brief[key] for key in ("id", "title", "status", "phase", "feature")},
-        "description": unit.input("description") or unit.facts.get("instructions") or "",
+        "description": unit.input("description") or _instructions(unit),
         "acceptanceCriteria": unit.input("acceptanceCriteria") or "\n".join(f"- {told}" for told in criteria),
         "outOfScope": unit.input("outOfScope") or "",
         "implementationPlan": unit.input("implementationPlan") or "",
@@ -84,19 +101,18 @@ async def get_work_order(native: Native, args: calls.GetWorkOrderCall) -> Json:
 @_BOX.tool(calls.UpdateWorkOrderStatusCall, Scope.WORK)
 async def update_work_order_status(native: Native, args: calls.UpdateWorkOrderStatusCall) -> Json:
     """Take a unit, hand it in, or judge it."""
-    run, name = place_of(args.work_order_id, "workOrderId")
-    unit = _order(await read_run(native, run), name)
+    run, name = place(args.work_order_id)
+    read = await read_run(native, run)
+    unit = _order(read, name)
     before = status_of(unit)
+    if before not in {args.status, *_FROM[args.status]}:
+        way_out = f"{_way_out(read, unit, before)} Nothing was changed."
+        message = f"A work order that is {before} does not become {args.status}."
+        raise refuse("invalid_transition", message, way_out, "status")
     note = None
-    if before != args.status:
-        if args.status not in MOVES[before]:
-            allowed = ", ".join(MOVES[before]) or "nothing, by this tool"
-            raise refuse(
-                "invalid_transition",
-                f"A work order that is {before} does not become {args.status}.",
-                f"It may become {allowed}; nothing was changed.",
-                "status",
-            )
+    if _is_of_another(native, unit, before, args.status):
+        note = await _taken_over(native, unit, before, args.status)
+    elif before != args.status:
         note = await _move(native, unit, before, args.status)
     after = status_of(await read_unit(native, run, name))
     answer = {"success": True, "workOrderId": args.work_order_id, "previousStatus": before, "newStatus": after}
@@ -108,7 +124,7 @@ async def create_work_order(native: Native, args: calls.CreateWorkOrderCall) -> 
     """Add a unit to the run of the caller's orders."""
     run, name = await planning.create_order(native, args)
     read = await read_run(native, run)
-    return _brief(read, _order(read, name))
+    return _brief(read, _order(read, name)) | await planning.unknown_feature(native, args.feature)
 
 
 @_BOX.tool(calls.CreateFeatureCall, Scope.PLAN, Scope.WORK, for_planners=True)
@@ -121,7 +137,10 @@ async def create_feature(native: Native, args: calls.CreateFeatureCall) -> Json:
 async def search_context(native: Native, args: calls.SearchContextCall) -> Json:
     """Search what dcf keeps."""
     wanted = [name for one in args.types or _CORPORA for name in _CORPORA[one]]
-    found = await native.call("search", query=args.query, types_json=wanted, project=native.project, limit=args.limit)
+    more: dict[str, Json] = {"types_json": wanted, "project": native.project, "limit": args.limit}
+    found = await native.call("search", query=args.query, **more)
+    if not found["results"] and (any_word := _any_word(args.query)) is not None:
+        found = await native.call("search", query=any_word, **more)
     return {
         "results": [
             {
@@ -162,6 +181,58 @@ def status_of(unit: RunUnit) -> str:
     if unit.status == "running":
         return "in_progress"
     return "ready" if unit.status == "pending" and all((unit.doc.get("waits_for") or {}).values()) else "backlog"
+
+
+def place(order: str) -> tuple[str, str]:
+    """Return run and unit of a work order; raise NotDone for an id that is none."""
+    try:
+        return place_of(order, "workOrderId")
+    except NotDone:
+        raise _unknown_order() from None
+
+
+def _unknown_order() -> NotDone:
+    return refuse("unknown_state", "There is no such work order.", "Pass an id of list_work_orders.", "workOrderId")
+
+
+def _any_word(query: str) -> str | None:
+    """Return a sentence as a search for any of its words; None for a single word, and for a query with operators."""
+    words = [word for word in re.findall(r"\w+", query) if len(word) >= _SHORTEST_WORD]
+    if len(words) < 2 or '"' in query or _OPERATORS & set(query.split()):  # noqa: PLR2004 - a word alone was sought
+        return None
+    return " OR ".join(dict.fromkeys(words[:_MOST_WORDS]))
+
+
+def _way_out(run: Grown, unit: RunUnit, status: str) -> str:
+    """Return what may happen to a work order next."""
+    open_ = [run.units[name] for name in unit.depends_on if name in run.units and not run.units[name].has_ended]
+    if status == "backlog" and open_:
+        return f"It becomes ready when {' and '.join(repr(order.title) for order in open_)} is done."
+    allowed = MOVES[status]
+    return f"It may become {', '.join(allowed)}." if allowed else "This tool does not change it."
+
+
+def _is_of_another(native: Native, unit: RunUnit, before: str, status: str) -> bool:
+    """Return True for what only the holder of an order may report of it."""
+    is_report = before == "in_progress" or before == status == "in_review"
+    return is_report and unit.holder not in {native.agent(), None}
+
+
+async def _taken_over(native: Native, unit: RunUnit, before: str, status: str) -> str:
+    """Take an order whose holder has lost its lease; raise NotDone while the holder has it, and for any other move."""
+    try:
+        if status == "in_progress":
+            await growing_runs.begin(native, unit, native.agent())
+            return f"Taken over from '{unit.holder}', whose lease had expired."
+    except NotDone as refused:
+        if refused.failure.code != "lease_held":
+            raise
+    raise refuse(
+        "lease_lost",
+        f"'{unit.holder}' has this work order {before}.",
+        "Choose another one: list_work_orders lists those that are ready. Nothing was changed.",
+        "workOrderId",
+    )
 
 
 async def _move(native: Native, unit: RunUnit, before: str, status: str) -> str | None:
@@ -225,20 +296,30 @@ async def _read(native: Native, items: Any) -> list[tuple[Grown, RunUnit]]:
 def _order(run: Grown, name: str) -> RunUnit:
     unit = run.units.get(name)
     if unit is None or unit.is_group:
-        raise refuse("unknown_state", "There is no such work order.", "Pass an id of list_work_orders.", "workOrderId")
+        raise _unknown_order()
     return unit
 
 
+def _instructions(unit: RunUnit) -> str:
+    """Return the instructions as the description, unless they were put together from other texts of the order."""
+    is_joined = any(unit.input(name) for name in ("acceptanceCriteria", "outOfScope", "implementationPlan"))
+    return "" if is_joined else str(unit.facts.get("instructions") or "")
+
+
 def _brief(run: Grown, unit: RunUnit) -> dict[str, Json]:
-    phase = None if unit.group is None else run.units.get(unit.group)
     return {
         "id": id_of(unit.run, unit.name),
         "title": unit.title,
         "status": status_of(unit),
-        "phase": unit.group if phase is None else phase.title,
+        "phase": _phase(run, unit),
         "feature": unit.input("feature"),
         "deliverableType": unit.input("deliverableType"),
     }
+
+
+def _phase(run: Grown, unit: RunUnit) -> str | None:
+    group = None if unit.group is None else run.units.get(unit.group)
+    return unit.group if group is None else group.title
 
 
 def _connections(run: Grown, unit: RunUnit) -> list[Json]:
@@ -248,7 +329,9 @@ def _connections(run: Grown, unit: RunUnit) -> list[Json]:
     parent = None if unit.parent is None else run.units.get(unit.parent)
     ties = [(one, "blocked_by") for one in waited_for] + [(one, "blocks") for one in waiting]
     ties += [] if parent is None else [(parent, "parent_of")]
-    return [{"entityType": "work_order", "label": one.title, "edgeType": kind} for one, kind in ties]
+    orders: list[Json] = [{"entityType": "work_order", "label": one.title, "edgeType": kind} for one, kind in ties]
+    whole = [("feature", unit.input("feature")), ("phase", _phase(run, unit))]
+    return orders + [{"entityType": kind, "label": name, "edgeType": "part_of"} for kind, name in whole if name]
 
 
 async def _project(native: Native) -> Mapping[str, Json]:
@@ -266,7 +349,7 @@ def _feature(told: Json) -> dict[str, Json]:
 
 
 def _failed(failure: Failure) -> str | dict[str, Json]:
-    return f"Error: {failure.sentence} ({failure.code})"
+    return f"Error: {in_words(failure, _WORDS, {}).sentence} ({failure.code})"
 
 
 _READ_SCOPE: Final = frozenset({Scope.READ})

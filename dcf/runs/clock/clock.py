@@ -5,15 +5,12 @@ and only timeouts, retries, reminders and Waits depend on it. It never waits for
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
 from dcf.errors import DcfError, NotFound, StoreUnavailable
-from dcf.features.retention.operations import Retention
-from dcf.features.schedules.operations import Schedules
-from dcf.features.traces.operations import RunTraces
-from dcf.runs.clock.upkeep import Upkeep
+from dcf.runs.clock.duties import Duty, EndedRuns, TimedStarts, Traces
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.notifying.activity import Activity
 from dcf.runs.notifying.deliveries import DeliveryThreads
@@ -46,13 +43,13 @@ class RunClock:
         index: RunIndex,
         due: DueRuns,
         outbox: Outbox,
-        retention: Retention,
+        retention: EndedRuns,
         deliveries: DeliveryThreads,
         time: ServerTime,
         activity: Activity | None = None,
-        schedules: Schedules | None = None,
-        upkeep: Upkeep | None = None,
-        traces: RunTraces | None = None,
+        schedules: TimedStarts | None = None,
+        duties: Sequence[Duty] = (),
+        traces: Traces | None = None,
     ) -> None:
         self._plane = plane
         self._index = index
@@ -66,7 +63,7 @@ class RunClock:
         self._failed = 0
         self._activity = activity
         self._schedules = schedules
-        self._upkeep = upkeep
+        self._duties = duties
         self.traces = traces
 
     def pulse(self) -> int:
@@ -78,14 +75,15 @@ class RunClock:
                 self._begin_anew(instant.now)
             if self._activity is not None:
                 self._activity.write()
-            if self._upkeep is not None:
-                self._upkeep.look(instant.now)
-        due, self._failed = self._due.at(instant.now, spare=self._failed), 0
+            for duty in self._duties:
+                duty(instant.now)
+        listed_in = None if self._schedules is None else self._schedules.listed_in
+        due, self._failed = self._due.at(instant.now, spare=self._failed, listed_in=listed_in), 0
         done = sum(self._try(self._tick, workflow_id) for workflow_id in due.runs)
         if self._schedules is None:
             return done
         self._schedules.latest = instant.now
-        done += sum(self._try(self._schedules.look, name, "schedule") for name in due.schedules)
+        done += sum(self._try(self._schedules.look, name, "schedule") for name in due.names)
         if self._schedules.latest > instant.now:
             self._time.note(self._schedules.latest)
         return done

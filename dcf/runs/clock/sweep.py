@@ -7,7 +7,7 @@ manual changes and restored backups left. It works page by page, so that it does
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Final, TypeAlias
@@ -15,9 +15,8 @@ from typing import Final, TypeAlias
 from dcf.core.listing.checks import ListFlaw, ListKind
 from dcf.core.listing.sweep_results import Trouble
 from dcf.errors import DcfError, StoreUnavailable, StoreUnsuitable
-from dcf.features.artifacts.operations import Artifacts
-from dcf.features.people.keys import read_member
-from dcf.features.retention.expiring import Expiring
+from dcf.runs.clock.duties import Cleaning
+from dcf.store.keys.parts import read_member
 from dcf.store.lists.checks import Flaws, Listings
 from dcf.values.records import record
 
@@ -55,15 +54,13 @@ class Sweep:
     def __init__(
         self,
         listings: Listings,
-        expiring: Expiring | None = None,
-        artifacts: Artifacts | None = None,
+        cleaning: Sequence[Cleaning] = (),
         rearm: Rearm | None = None,
     ) -> None:
-        """Sweep these; `rearm` sets the timer of a state of a run that has lost it."""
+        """Sweep these; `cleaning` is done at each step, `rearm` sets the timer of a state of a run that has lost it."""
         self._rearm = rearm
         self._listings = listings
-        self._expiring = expiring
-        self._artifacts = artifacts
+        self._cleaning = cleaning
         self._ask_at = 0.0
         self._pages: Iterator[Flaws] | None = None
         self._found: list[ListFlaw] = []
@@ -79,14 +76,12 @@ class Sweep:
         return report
 
     def step(self) -> int:
-        """Take runs off the lists that have expired, clean up artifacts, and repair some pages, if a sweep is due.
+        """Clean up, and repair some pages, if a sweep is due.
 
         Return the number of wrong entries that the sweep found.
         """
-        if self._expiring is not None:
-            self._expiring.take_off()
-        if self._artifacts is not None:
-            self._artifacts.step()
+        for clean in self._cleaning:
+            clean()
         pages, self._pages = self._pages or self._begin(), None
         if pages is None:
             return 0

@@ -10,11 +10,9 @@ from zlib import crc32
 
 from dcf.core.documents.decision import Snapshot
 from dcf.core.documents.model import Meta, RunStatus, StateDoc
-from dcf.core.documents.notices import TO_HOLDERS, NoticeKind, talk_kind
+from dcf.core.documents.notices import TO_ANYBODY, TO_HOLDERS, NoticeKind, talk_kind
 from dcf.core.lifecycle.inspection import is_ready
-from dcf.features.people.answering import waits_for_person
-from dcf.features.people.model import Asking
-from dcf.features.questions import events
+from dcf.runs.notifying.contents import NOTICES
 from dcf.store.events.outbox import OutboxEntry
 from dcf.store.keys.table import RunKeys
 from dcf.values.instants import to_text
@@ -44,7 +42,8 @@ def event_id_of(workflow_id: str, entry: OutboxEntry, *, is_over: bool = False) 
 def _thing(entry: OutboxEntry, *, is_over: bool) -> str:
     if entry.type in TO_HOLDERS:
         return "run-over" if is_over else f"{entry.state}:stop"
-    return events.thing_of(entry)
+    about = entry.state or entry.about or "run"
+    return about if talk_kind(entry.type) is None else f"{about}?{entry.type}"  # each note and question is a thing
 
 
 def recipients(workflow_id: str, entry: OutboxEntry, snapshot: Snapshot) -> tuple[str, ...]:
@@ -83,23 +82,26 @@ def is_outdated(entry: OutboxEntry, snapshot: Snapshot) -> bool:
     goes_on = meta is not None and meta.status is RunStatus.RUNNING
     if entry.type in _ALWAYS_TRUE:
         return entry.type in TO_HOLDERS and entry.state is None and goes_on  # the run was retried
-    if talk_kind(entry.type) is not None:
-        return events.is_moot(entry, snapshot)
+    kind = talk_kind(entry.type)
+    if kind is not None:
+        return NOTICES.contents[kind].is_moot(entry, snapshot)
     if meta is None or not goes_on:
         return True
     state = entry.state or entry.about
     if state is None:
         return entry.type.startswith(NoticeKind.UNSTARTED) and meta.is_started
+    if entry.type.startswith(TO_ANYBODY) and meta.assigned(state):
+        return True  # an agent was assigned since
     doc = snapshot.states.get(state)
-    return doc is None or doc.lease.epoch != entry.epoch or _is_done(entry, meta, doc, snapshot.now)
+    return doc is None or doc.lease.epoch != entry.epoch or _is_done(entry, meta, doc, snapshot)
 
 
-def _is_done(entry: OutboxEntry, meta: Meta, doc: StateDoc, now: int) -> bool:
+def _is_done(entry: OutboxEntry, meta: Meta, doc: StateDoc, snapshot: Snapshot) -> bool:
     """Return True if the state, in the same visit, does not wait any more for whom the entry is for."""
-    if entry.type == NoticeKind.ASKED:
-        return not waits_for_person(doc)
+    if entry.type in NOTICES.contents:
+        return NOTICES.contents[entry.type].is_moot(entry, snapshot)
     is_repeated = entry.state is not None and entry.number < doc.reminders  # a later reminder says the same
-    return is_repeated or not is_ready(meta, doc, now)
+    return is_repeated or not is_ready(meta, doc, snapshot.now)
 
 
 def event_of(
@@ -108,13 +110,13 @@ def event_of(
     now: int,
     payload: Json,
     mark: Mapping[str, Json],
-    asked: Asking | None = None,
+    doc: StateDoc | None = None,
     status: RunStatus = RunStatus.RUNNING,
 ) -> dict[str, Json]:
     """Return the event to deliver, in the seed's format, with its id and the mark of who sent it.
 
     `status` is that of the run now: that it is over is one event for an agent, whichever of its states it is told of.
-    `asked` is what its state says of the people that it waits for: a platform that tells them needs no more.
+    `doc` is the document of its state: what a platform tells of it needs no more.
     """
     is_over = status is not RunStatus.RUNNING
     event: dict[str, Json] = {
@@ -133,20 +135,24 @@ def event_of(
         return event | {"type": "run_finished", "reason": "run_finished", "status": entry.reason}
     kind = talk_kind(entry.type)
     if kind is not None:
-        return events.told(event, entry, kind, mark)
+        content = dict(entry.content or {})
+        # The texts are others', so the event names who wrote them, and says that they are data.
+        return {**event, "type": kind, **content, "provenance": {**mark, "from": content.get("from", "dcf")}}
     if entry.state is None:
         return event | {"type": "run_stalled"}
     if entry.type in TO_HOLDERS:
         if is_over:
             return event | {"type": "run_over", "status": status.value}
         return event | {"type": "lease_lost", "epoch": entry.epoch}
+    if entry.type.startswith(TO_ANYBODY):
+        event |= {"unassigned": True}
     event["control_plane"] |= {
         "state_key": run.state(entry.state),
         "input_key": run.input(entry.state),
         "output_key": run.output(entry.state),
     }
     if entry.type == NoticeKind.ASKED:
-        event |= {"type": _HUMAN, "epoch": entry.epoch, "title": "" if asked is None else asked.title}
+        event |= {"type": _HUMAN, "epoch": entry.epoch, **NOTICES.contents[entry.type].fields(doc)}
     return event
 
 

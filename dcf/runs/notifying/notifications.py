@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from dcf import metrics
 from dcf.asl.state_paths import inside
 from dcf.core.documents.decision import Notice, Snapshot
-from dcf.core.documents.notices import TO_RUNS, NoticeKind
+from dcf.core.documents.notices import TO_RUNS, NoticeKind, is_for_workers
 from dcf.core.lifecycle.inspection import is_ready
 from dcf.errors import DcfError, StoreUnavailable, UnknownState
 from dcf.ports import Deliverer, Undelivered
@@ -46,6 +46,9 @@ _NO_ROOM_S: Final = 1.0
 ToRun: TypeAlias = Callable[[str, OutboxEntry], object]
 """Does what an entry says that no agent is told of, but another run, and removes it (`children/operations.py`)."""
 
+ToAnybody: TypeAlias = Callable[[str, Sequence[OutboxEntry], Snapshot], object]
+"""Notifies agents that wait for states that no agent is assigned to (`work/unassigned_operations.py`)."""
+
 
 class Notifications:
     """Delivers the notifications that runs owe."""
@@ -60,6 +63,7 @@ class Notifications:
         people: Deliverer | None = None,
         *,
         to_run: ToRun,
+        to_anybody: ToAnybody,
         lanes: Lanes | None = None,
     ) -> None:
         """Deliver through the platform; with `together` a page at a time, where that is one step for it.
@@ -71,6 +75,7 @@ class Notifications:
         self._at_once = None if together is None else PromptDelivery(self._lanes_of, together)
         self._plane = plane
         self._to_run = to_run
+        self._to_anybody = to_anybody
         self._together = together
         self._outbox = outbox
         self._records = records
@@ -287,9 +292,11 @@ class Notifications:
         if metrics.current is not None:
             metrics.current.notified([outcome_name(target) for target in targets])
         handled: list[tuple[OutboxEntry, TellingOutcome]] = []
+        unassigned: list[OutboxEntry] = []
         for entry, target in zip(entries, targets, strict=True):
             if target.agent_id is None and entry.state is not None:
-                continue  # nobody is assigned yet
+                unassigned.append(entry)  # it stays, for agents that are assigned later
+                continue
             outcome = self._outcome(workflow_id, entry, snapshot.now, target)
             if target.sent or target.agent_id is None or target.delivery.failure is Undelivered.UNKNOWN_AGENT:
                 handled.append((entry, outcome))  # reminders try again later, when the agent may exist
@@ -297,6 +304,9 @@ class Notifications:
                 idle_s = max(0.0, STALLED_S - target.delivery.retry_after_s)
                 self._outbox.postpone(workflow_id, entry, self._name, idle_s, outcome)
         self._outbox.settle(workflow_id, handled)
+        ready = [entry for entry in unassigned if is_for_workers(entry.type)]
+        if ready:
+            self._to_anybody(workflow_id, ready, snapshot)
         return targets
 
     def _tell(

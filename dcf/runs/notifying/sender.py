@@ -129,6 +129,5 @@ def _posts(workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, payload: Js
     assert snapshot.meta is not None, "read() raises for a run that does not exist"
     mark = mark_of_event(current_author(), snapshot.meta)
     doc = None if entry.state is None else snapshot.states.get(entry.state)
-    asked = None if doc is None else doc.asked
-    event = event_of(RunKeys(workflow_id), entry, snapshot.now, payload, mark, asked, snapshot.meta.status)
+    event = event_of(RunKeys(workflow_id), entry, snapshot.now, payload, mark, doc, snapshot.meta.status)
     return posts_of(event, recipients(workflow_id, entry, snapshot))

@@ -14,7 +14,7 @@ from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents import codec
 from dcf.core.documents.decision import ReadSet, Snapshot, Tally
-from dcf.core.documents.model import StateDoc
+from dcf.core.documents.model import StateDoc, Status
 from dcf.core.documents.usage import sums_shown
 from dcf.errors import UnknownRun
 from dcf.runs.control_plane import ControlPlane
@@ -66,6 +66,12 @@ class Glance:
     def statuses(self) -> dict[str, str]:
         """The statuses of states, for a picture."""
         return {path: one.doc.status.value for path, one in self.states.items()}
+
+    @property
+    def failures(self) -> list[StateView]:
+        """The states that failed; of a Parallel or Map the states inside that made it fail, if they were read."""
+        failed = {path: view for path, view in self.states.items() if view.doc.status is Status.FAILED}
+        return [view for path, view in failed.items() if not any(inner.startswith(f"{path}/") for inner in failed)]
 
     def _state(self, path: str) -> object:
         place = needs.place_of(self.definition, path)

@@ -14,10 +14,10 @@ from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents import codec
 from dcf.core.documents.decision import ReadSet, Snapshot
+from dcf.core.documents.signals import NO_SIGNALS
 from dcf.core.documents.usage import sums_shown
 from dcf.core.listing.cursors import unknown_cursor
 from dcf.errors import InvalidArgument
-from dcf.features.external.model import NO_SIGNALS
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.views.inner_states import EACH, MOST, members, pick
 from dcf.runs.views.status import RunView, StateView, view_of

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Final
 from dcf.asl.machine import Machine, Map
 from dcf.asl.places import resolve
 from dcf.asl.state_paths import ancestors, join, open_scope, split, split_scope
-from dcf.core.definitions.model import Definition, read_definition
+from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.documents.decision import ReadSet, Snapshot
 from dcf.core.documents.model import ScopeBounds, StateDoc
-from dcf.features.export.form import ExportedRun
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 from dcf.workflows.drawing import Share
@@ -74,30 +73,6 @@ def survey(store: "RunStore", workflow_id: str, definition: Definition, inside: 
         shares=_shares(store, workflow_id, definition.machine, docs),
         left_out=left_out,
     )
-
-
-def survey_of_export(found: ExportedRun) -> Survey:
-    """Return the status of an exported run's states. Raise InvalidDefinition if its workflow cannot be read.
-
-    States that its workflow does not have are left out: somebody may have changed the file.
-    """
-    machine = read_definition(found.head.get("definition")).machine
-    known = {path: found.state(path) for path in found.states if _is_in(machine, path)}
-    shares = {
-        path: Share(size=int(doc["scope"]["size"]), done=doc["tally"]["done"], failed=doc["tally"]["failed"])
-        for path, doc in known.items()
-        if doc.get("scope") and "tally" in doc and isinstance(resolve(machine, path).state, Map)
-    }
-    statuses = {path: str(doc["status"]) for path, doc in known.items()}
-    return Survey(machine=machine, meta=found.meta, statuses=statuses, shares=shares, left_out=0)
-
-
-def _is_in(machine: Machine, path: str) -> bool:
-    try:
-        resolve(machine, path)
-    except KeyError:
-        return False
-    return True
 
 
 def current(docs: Docs) -> dict[str, StateDoc]:

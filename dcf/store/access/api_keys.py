@@ -5,7 +5,7 @@ once and together keep its rates.
 """
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Final
 
@@ -32,7 +32,7 @@ from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import Documents, Verdict, micros
 from dcf.store.forms.form import DOCUMENTS, Member
 from dcf.store.keys import table as keys
-from dcf.store.lists.shards import oldest, oldest_commands, place_of
+from dcf.store.lists.shards import newest, newest_commands, oldest, oldest_commands, place_of
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
 from dcf.values.records import record, replace
@@ -81,6 +81,8 @@ is one burst. A Redis that refuses writes still answers; the call is then not co
 
 _RATE_LIFE_S: Final = 3600
 
+_MOST_LOOKED_AT: Final = 2_000
+_BOUND: Final = ("agent_id",)
 _STANDING: Final = ("expires_at", "revoked_at")
 """Members of a key's record that say whether it is valid."""
 
@@ -163,6 +165,22 @@ class AccessKeys:
         found = self._connections.send(*(form.read(keys.access_key(one)) for one in ids)) if ids else []
         records = [read_key(load(text)) for text in map(form.text, found) if text is not None]
         return records, micros(clock)
+
+    def bound_to(self, agent_ids: Collection[str]) -> set[str]:
+        """Return those of these agents that a key is bound to, or may be: of many keys only the newest are looked at.
+
+        Of each only its agent is read, and none any more once all of these agents are seen.
+        """
+        left, shards = set(agent_ids), self._connections.shards
+        listed = self._connections.send(*newest_commands(keys.KEY_INDEX, shards, _MOST_LOOKED_AT)) if left else []
+        ids = newest(listed, _MOST_LOOKED_AT)
+        form = self._connections.form
+        for start in range(0, len(ids), _PAGE):
+            if left:
+                page = ids[start : start + _PAGE]
+                replies = self._connections.send(*(form.members(keys.access_key(one), _BOUND) for one in page))
+                left -= {(form.values(_BOUND, reply) or {}).get("agent_id") for reply in replies}
+        return {*agent_ids} if len(ids) == _MOST_LOOKED_AT else {*agent_ids} - left
 
     def any_active(self) -> bool:
         """Return True if any key is valid now."""

@@ -54,8 +54,8 @@ _ACKNOWLEDGED: Final[Command] = ("WAIT", 0, 0)
 """Waits for nobody."""
 
 _REMEDY: Final = (
-    "Use Redis or Valkey 7.0 or later, or a service with Lua scripts (docs/managed-redis.md), or leave REDIS_URL unset"
-    " to use the embedded server."
+    "Use Redis or Valkey 7.0 or later, or a service with Lua scripts (docs/operating/managed-redis.md), or leave"
+    " REDIS_URL unset to use the embedded server."
 )
 
 

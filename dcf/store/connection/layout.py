@@ -2,7 +2,7 @@
 
 The record is one string of JSON, so that one command reads it and one command writes it whole. Each new connection
 reads it before dcf sends anything else (`handshake`), and a process writes it at its start where there is none
-(`inspection`). docs/upgrades.md says when `LAYOUT` is raised. This module does not send anything.
+(`inspection`). docs/operating/upgrades.md says when `LAYOUT` is raised. This module does not send anything.
 """
 
 from typing import Final
@@ -30,7 +30,7 @@ class StoreTooNew(StoreUnsuitable):
     """A newer dcf keeps what is in this Redis in a way that this dcf does not know. `writer` is that dcf's version."""
 
     code = "store_too_new"
-    default_hint = "This dcf changed nothing in it; docs/upgrades.md says how to go on, and how to go back."
+    default_hint = "This dcf changed nothing in it; docs/operating/upgrades.md says how to go on, and how to go back."
 
     def __init__(self, version: int, writer: str) -> None:
         super().__init__(

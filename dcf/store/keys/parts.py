@@ -49,3 +49,14 @@ def decode_state(part: str) -> str:
 def receipt_field(path: str, request: str) -> str:
     """Return the field of a request's receipt in the hash of receipts; the path is empty for one about the run."""
     return f"{encode_state(path)}:{request}"
+
+
+def member(workflow_id: str, path: str) -> str:
+    """Return the entry of a state of a run in a list across runs."""
+    return f"{workflow_id}/{encode_state(path)}"
+
+
+def read_member(entry: str) -> tuple[str, str]:
+    """Return the run and the path of the state that an entry names; what follows a `?` is of its list."""
+    workflow_id, _, part = entry.partition("/")
+    return workflow_id, decode_state(part.partition("?")[0])

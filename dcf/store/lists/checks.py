@@ -7,25 +7,24 @@ wrong.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Final, TypeAlias
 
 from dcf.core.documents.codec import read_state
 from dcf.core.listing.checks import ListFlaw, ListKind, dangling, lists_of_run
 from dcf.core.listing.runs import Facet, facets_of, listed_at
 from dcf.core.listing.sweep_results import SweepResult, Trouble
-from dcf.features.artifacts import quota_storage as artifact_quotas
-from dcf.features.gates.storage import WAITING
-from dcf.features.people.answering import waits_for_person
-from dcf.features.people.keys import ASKED, open_questions, read_member
-from dcf.features.projects.keys import project
 from dcf.store.access.counting import forget_counted
 from dcf.store.access.quotas import NEVER, forget_document, forget_run
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.connection.documents import micros
+from dcf.store.extensions import LISTS, StateLists
 from dcf.store.forms.form import DocumentForm, Member
 from dcf.store.keys import table as keys
 from dcf.store.keys.documents import document_of
+from dcf.store.keys.parts import read_member
+from dcf.store.keys.projects import project
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.agents import lists_of
 from dcf.store.lists.elsewhere import ask
@@ -48,19 +47,32 @@ _NONE: Final[Mapping[str, int]] = {}
 
 Flaws: TypeAlias = tuple[ListFlaw, ...]
 
+Settling: TypeAlias = Callable[[Connections, Sequence[str]], object]
+"""Settles what a capability has counted, for a page of keys."""
+
 
 class Listings:
-    """The indexes of one Redis. Of documents only projects and those with one of the `prefixes` are checked."""
+    """The indexes of one Redis. Of documents only projects and those with one of the `prefixes` are checked.
 
-    def __init__(self, connections: Connections, *, page: int = _PAGE, prefixes: tuple[str, ...] = ("doc:",)) -> None:
+    `settling` is done with each page of a repair: it settles what is wrong in no list.
+    """
+
+    def __init__(
+        self,
+        connections: Connections,
+        *,
+        page: int = _PAGE,
+        prefixes: tuple[str, ...] = ("doc:",),
+        settling: Sequence[Settling] = (),
+    ) -> None:
         self._connections = connections
         self._page = page
         self._prefixes = (*prefixes, project(""))
+        self._settling = settling
 
     def pages(self, *, repair: bool) -> Iterator[Flaws]:
         """Go through all keys of dcf. Yield what is wrong, page by page, and repair it if `repair`, but for timers.
 
-        A repair also settles what was counted of artifacts: that is wrong in no list.
         Raise StoreUnsuitable if this Redis user may not list keys.
         """
         for names in self._names():
@@ -72,7 +84,8 @@ class Listings:
             )
             yield self._connections.over_one(partial(without_timers, names, self._connections.form))
             if repair:
-                artifact_quotas.settle(self._connections, names)
+                for settle in self._settling:
+                    settle(self._connections, names)
             for index in names:
                 listed = _list(index)
                 if listed is not None:
@@ -209,17 +222,6 @@ def _state_of(entry: str) -> str:
     return RunKeys(workflow_id).state(path)
 
 
-def _asks(document: Json) -> bool:
-    """Return True if a state waits for a person, or a question about it for its answer."""
-    doc = read_state(document)
-    return waits_for_person(doc) or bool(open_questions(doc)) or doc.is_judged
-
-
-def _is_judged(document: Json) -> bool:
-    """Return True if the output of a state waits for verdicts."""
-    return read_state(document).is_judged
-
-
 _AGENTS: Final = _List(kind=ListKind.AGENTS, key_of=keys.agent)
 _LISTS: Final[Mapping[str, _List]] = {
     keys.RUNS: _List(kind=ListKind.RUNS, key_of=_meta_of),
@@ -238,8 +240,6 @@ _FAMILIES: Final[Mapping[str, _List]] = {
         key_of=_meta_of,
         judged_before=lambda now: now // SECOND - _ASSIGNED_GRACE_S,
     ),
-    ASKED: _List(kind=ListKind.HUMAN_TASKS, key_of=_state_of, is_there=_asks),
-    WAITING: _List(kind=ListKind.GATES, key_of=_state_of, is_there=_is_judged),
     # A document is written with its entry, whose score is when it expires.
     keys.quota("", "docs"): _List(kind=ListKind.DOCUMENTS, key_of=str, judged_before=lambda _: NEVER + 1),
     keys.quota("", "runs"): _List(
@@ -248,13 +248,18 @@ _FAMILIES: Final[Mapping[str, _List]] = {
         judged_before=lambda now: (now - _GRACE) // SECOND,
     ),
 }
-"""Kinds of indexes with many keys, by key prefix."""
+"""Kinds of indexes with many keys, by key prefix. Those of `LISTS` are besides."""
 
 
 def _list(index: str) -> _List | None:
     plain = plain_list(index)
     of_many = (listed for prefix, listed in _FAMILIES.items() if plain.startswith(prefix))
-    return _LISTS.get(plain) or next(of_many, None)
+    of_states = (_of_states(lists) for lists in LISTS.states if plain.startswith(lists.prefix))
+    return _LISTS.get(plain) or next(chain(of_many, of_states), None)
+
+
+def _of_states(lists: StateLists) -> _List:
+    return _List(kind=lists.kind, key_of=_state_of, is_there=lambda document: lists.is_listed(read_state(document)))
 
 
 def _dangling(

@@ -1,4 +1,4 @@
-"""The index of when the clock must look at each live run, or schedule. A look costs what is due, not what is alive.
+"""The index of when the clock must look at each live run. A look costs what is due, not what is alive.
 
 An entry may be early, never late or missing. Every transaction that needs an earlier look enters its time just before
 its commit. Only the clock sets a later time, in a transaction that fails if the run changed. It writes the time to meta
@@ -12,7 +12,6 @@ from typing import Final
 from dcf.core.documents.model import RunStatus
 from dcf.core.lifecycle.retention import KEEP_ALL, RetentionPolicy
 from dcf.core.listing.runs import Facet
-from dcf.features.schedules import keys as schedule_keys
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connection, Connections, checked, exchange
 from dcf.store.events.outbox import Attention, attention_commands, read_attention
@@ -30,16 +29,16 @@ _PAGE: Final = 500
 _MOST_RUNS: Final = 500
 """Runs of each key of due times that one look takes, those due first; the others follow at the next."""
 
-_MOST_SCHEDULES: Final = 100
-"""Schedules of one look; the others follow at the next."""
+_MOST_NAMES: Final = 100
+"""Names of another index that one look takes; the others follow at the next."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class DueNow:
-    """What the clock must look at: ids of runs, names of schedules."""
+    """What the clock must look at: ids of runs, and names of another index, such as that of schedules."""
 
     runs: list[str]
-    schedules: list[str]
+    names: list[str]
 
 
 class DueRuns:
@@ -49,17 +48,20 @@ class DueRuns:
         self._connections = connections
         self._policy = policy
 
-    def at(self, now: int, spare: int = 0) -> DueNow:
-        """Return runs and schedules that the clock must look at by this server time, those due first, in one packet.
+    def at(self, now: int, spare: int = 0, listed_in: str | None = None) -> DueNow:
+        """Return runs that the clock must look at by this server time, those due first, in one packet.
 
         There may be more. `spare`: so many runs stay due whatever is done; they must not keep others from their turn.
+        `listed_in` is the key of another index by time, of which the names due are returned too.
         """
         due = ("-inf", now, "BYSCORE", "LIMIT", 0, _MOST_RUNS + spare)
         asked: list[Command] = [("ZRANGE", shard, *due) for shard in keys.every_due()]
-        timed: Command = ("ZRANGE", schedule_keys.SCHEDULES, "-inf", now, "BYSCORE", "LIMIT", 0, _MOST_SCHEDULES)
-        *shards, schedules = self._connections.send(*asked, timed)
-        runs = [name.decode() for found in shards for name in found]
-        return DueNow(runs=runs, schedules=[name.decode() for name in schedules])
+        timed: list[Command] = []
+        if listed_in is not None:
+            timed.append(("ZRANGE", listed_in, "-inf", now, "BYSCORE", "LIMIT", 0, _MOST_NAMES))
+        pages = [[name.decode() for name in page] for page in self._connections.send(*asked, *timed)]
+        runs = [name for page in pages[: len(asked)] for name in page]
+        return DueNow(runs=runs, names=[name for page in pages[len(asked) :] for name in page])
 
     def settle(self, workflow_id: str) -> None:
         """Set when the clock must look at the run next, or remove it; leave it due if it changes meanwhile."""

@@ -10,12 +10,11 @@ from dcf.core.documents.codec import read_state
 from dcf.core.documents.model import RunStatus
 from dcf.core.leasing.rearming import is_listed
 from dcf.core.listing.checks import ListFlaw, ListKind
-from dcf.features.people.keys import member
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connection, exchange
 from dcf.store.forms.form import DocumentForm
 from dcf.store.keys.documents import RunDocument, document_of
-from dcf.store.keys.parts import encode_state
+from dcf.store.keys.parts import encode_state, member
 from dcf.values.json_text import load
 
 _STATUS: Final = ("status",)

@@ -15,7 +15,6 @@ from typing import Final
 
 from dcf.core.documents.model import OPEN, RunStatus
 from dcf.core.listing.runs import Counts, Cursor, RunPage, RunQuery, RunRow, read_row
-from dcf.features.usage.storage import read_sums
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections, checked
 from dcf.store.connection.documents import micros
@@ -23,6 +22,7 @@ from dcf.store.forms.form import Member
 from dcf.store.keys import table as keys
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.shards import by_shard, every_shard, in_every_shard, in_shard
+from dcf.store.transaction.usage_sums import read_sums
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 

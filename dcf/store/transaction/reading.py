@@ -17,12 +17,11 @@ from dcf.core.documents import codec, entry_codec
 from dcf.core.documents.decision import OtherRun, ReadSet, Snapshot, Tally, WriteSet
 from dcf.core.documents.model import Meta, StateDoc, StateInput
 from dcf.core.documents.operations import read_run_receipt
-from dcf.features.external.model import read_signals
+from dcf.core.documents.signals import read_signals
 from dcf.features.gates.model import read_record
 from dcf.features.growing.counts import read_growth
 from dcf.features.journal.keys import ask_journal
 from dcf.features.questions.model import read_talk
-from dcf.features.usage.storage import read_sums
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.faults import no_json
 from dcf.store.forms.form import DocumentForm, Member
@@ -32,6 +31,7 @@ from dcf.store.transaction.first_packet import TIME, Asked, Replies, Understand
 from dcf.store.transaction.guards import Unchanged
 from dcf.store.transaction.open_states import add_page, page_command, ready_in, texts_of
 from dcf.store.transaction.state_texts import read_text
+from dcf.store.transaction.usage_sums import read_sums
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
 from dcf.values.records import replace

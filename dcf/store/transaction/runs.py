@@ -16,12 +16,12 @@ from dcf.core.documents import codec
 from dcf.core.documents.decision import Decision, Notice, ReadSet, Remaining, Snapshot, Tally
 from dcf.errors import DcfError, StoreUnavailable
 from dcf.features.growing.model import Unit, read_unit
-from dcf.features.people.storage import ended_commands
 from dcf.store.access.authors import current_account
 from dcf.store.access.quotas import charge, refusal_in, reservation
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connection, Connections, all_checked, exchange
 from dcf.store.events.history import happenings
+from dcf.store.extensions import LISTS
 from dcf.store.forms.form import DocumentForm
 from dcf.store.keys.parts import decode_state
 from dcf.store.keys.table import RunKeys, keys_of
@@ -342,13 +342,16 @@ class RunStore:
         if metrics.current is not None:
             metrics.current.committed(run.workflow_id, changes, snapshot.now)
         counts = read_counts(run, changes, commands, results) if changes.ended else {}
+        outdated: list[Command] = []
+        for ended in LISTS.ended:  # plain, since each commit comes here
+            outdated += ended(run, changes, snapshot)
         return Committed(
             answer=decision.answer,
             remaining=decision.remaining,
             counts=counts,
             notices=changes.notices,
             seen=snapshot,
-            outdated=ended_commands(run, changes, snapshot),
+            outdated=outdated,
         )
 
     def _following(self, run: RunKeys, work: "_Transaction[Answer]", answer: Answer) -> tuple[ReadSet, Reading] | None:

@@ -13,29 +13,28 @@ from dcf.core.documents import codec, entry_codec
 from dcf.core.documents.decision import Event, Notice, Packed, Snapshot, Tally, WriteSet
 from dcf.core.documents.model import Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.documents.operations import write_run_receipt
+from dcf.core.documents.signals import Signals, write_signals
 from dcf.core.leasing.blockers import read_blockers
 from dcf.core.leasing.stuck import stuck_mark
 from dcf.core.listing import runs as catalog
-from dcf.features.external.model import Signals, write_signals
 from dcf.features.gates.model import GateRecord, write_record
-from dcf.features.gates.storage import listed_commands
 from dcf.features.growing.counts import Growth, write_growth
 from dcf.features.growing.model import Unit, write_unit
 from dcf.features.journal.keys import entry_commands
 from dcf.features.journal.model import JournalEntry
-from dcf.features.people.keys import opened_commands
-from dcf.features.projects.storage import used_command
 from dcf.features.questions.model import Questions, write_talk
-from dcf.features.usage.storage import charge_commands, owed_command
 from dcf.store.access.authors import current_author
 from dcf.store.connection.commands import Command, Reply
+from dcf.store.extensions import LISTS
 from dcf.store.forms.form import DocumentForm, Member
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import encode_state, receipt_field
+from dcf.store.keys.projects import PROJECTS
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.shards import in_shard, shard_of
 from dcf.store.transaction.event_fields import write_events
 from dcf.store.transaction.state_texts import write_text
+from dcf.store.transaction.usage_sums import charge_commands, owed_command
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, dump_bytes
 
@@ -89,8 +88,9 @@ def announcements(run: RunKeys, changes: WriteSet, seen: Snapshot, shards: int =
         found = getattr(changes, row)
         if found:
             commands += announce(run, found, seen.now, shard)
-    commands += opened_commands(run.workflow_id, changes.states)
-    commands += listed_commands(run.workflow_id, changes.states) if changes.gates else ()
+    for row, opened in LISTS.opened:
+        if getattr(changes, row):
+            commands += opened(run.workflow_id, changes.states)
     mark = stuck_mark(seen.meta, seen.states, changes)
     if mark is not None:
         commands.append(_mark_command(keys.STUCK, run, seen, shard, is_on=mark))
@@ -110,7 +110,7 @@ def facet_commands(run: RunKeys, meta: Mapping[str, Json], at: int, shard: str) 
     for facet, value in catalog.facets_of(meta):
         yield ("ZADD", in_shard(keys.runs_by(facet, value), shard), at, run.workflow_id)
         if facet is catalog.Facet.PROJECT:
-            yield used_command(value, at)
+            yield ("ZADD", PROJECTS, "XX", "GT", at, value)  # XX: only projects with a document are listed
 
 
 def due_command(run: RunKeys, at: int) -> Command:

@@ -1,16 +1,17 @@
-"""The answer to `tools/list`, cached: it depends on the caller's scopes only and never changes in a process.
+"""The answer to `tools/list`, cached: it depends on what the caller is shown and never changes in a process.
 
 Building and validating the list costs the SDK ten times as much as sending it. Middleware is provisional in the
 SDK, so no other module but `key_watch` uses it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from mcp.server.context import CallNext, ServerRequestContext
 from mcp.server.mcpserver.context import Context
 
-from dcf.core.access.model import Caller, Scope
+from dcf.core.access.model import Scope
 from dcf.verbs.authentication import WhoCalls
 from dcf.verbs.listed_tools import AUTO, HEADER, listed_for
 from dcf.verbs.registry import ToolSpec
@@ -28,37 +29,52 @@ def is_own_program(context: Context[Any, Any]) -> bool:
     return params is not None and params.client_info.name == _OWN
 
 
-def shown_in(ctx: ServerRequestContext[Any, Any], caller: Caller, profile: str) -> frozenset[str]:
-    """Return the names of the tools that a caller is shown who makes this request."""
-    return listed_for(caller, profile, header_of(ctx, HEADER))
+class Shown:
+    """Which tools the caller of a request is shown: those served and of its profile that it may call.
 
-
-class ToolList:
-    """Caches the answer by version, scopes and profile; a caller sees the tools of its profile that it may call."""
+    Whatever names tools to a model asks this: the list, the instructions, next calls, and what was probably meant.
+    """
 
     def __init__(self, specs: Iterable[ToolSpec], who_calls: WhoCalls, profile: str = AUTO) -> None:
         self._scopes = {spec.name: spec.scope for spec in specs}
         self._who_calls = who_calls
         self._profile = profile
-        self._answers: dict[tuple[str, frozenset[Scope], frozenset[str]], dict[str, Any]] = {}
+        self._known: dict[tuple[Hashable, Hashable], frozenset[str]] = {}
+
+    def __call__(self, ctx: ServerRequestContext[Any, Any]) -> frozenset[str]:
+        """Return the names of the tools. There are few profiles and sets of scopes, so they are kept."""
+        caller = self._who_calls()
+        names = listed_for(caller, self._profile, header_of(ctx, HEADER))
+        if (caller.scopes, names) not in self._known:
+            served = (name for name in names if self._scopes.get(name) in caller.scopes)
+            self._known[caller.scopes, names] = frozenset(served)
+        return self._known[caller.scopes, names]
+
+    @property
+    def scopes(self) -> AbstractSet[Scope]:
+        """The scopes of the caller of this request."""
+        return self._who_calls().scopes
+
+
+class ToolList:
+    """Caches the answer by version and by what is shown."""
+
+    def __init__(self, shown: Shown) -> None:
+        self._shown = shown
+        self._answers: dict[tuple[str, frozenset[str]], dict[str, Any]] = {}
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
         """Return the cached answer, or cache the SDK's."""
         if ctx.method != _METHOD:
             return await call_next(ctx)
-        caller = self._who_calls()
-        names = shown_in(ctx, caller, self._profile)
-        known = (ctx.protocol_version, caller.scopes, names)
+        names = self._shown(ctx)
+        known = (ctx.protocol_version, names)
         if known not in self._answers:
             answer = await call_next(ctx)
             if not isinstance(answer, Mapping):
                 return answer
-            self._answers[known] = self._shown(answer, caller, names)
+            self._answers[known] = {**answer, "tools": [tool for tool in answer["tools"] if tool["name"] in names]}
         return self._answers[known]
-
-    def _shown(self, answer: Mapping[str, Any], caller: Caller, names: frozenset[str]) -> dict[str, Any]:
-        callable_ones = [tool for tool in answer["tools"] if self._scopes[tool["name"]] in caller.scopes]
-        return {**answer, "tools": [tool for tool in callable_ones if tool["name"] in names]}
 
 
 def header_of(ctx: ServerRequestContext[Any, Any], name: str) -> str | None:

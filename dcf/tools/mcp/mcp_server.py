@@ -10,15 +10,7 @@ from mcp.server import MCPServer
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver.context import Context
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INVALID_PARAMS,
-    GetPromptResult,
-    InputRequiredResult,
-    Prompt,
-    Resource,
-    ResourceTemplate,
-    Tool,
-)
+from mcp_types import INVALID_PARAMS, GetPromptResult, InputRequiredResult, Prompt, Resource, ResourceTemplate, Tool
 from pydantic.networks import AnyUrl
 
 from dcf.tools.mcp.completions import Completions
@@ -27,16 +19,19 @@ from dcf.tools.mcp.reading import ToolReading
 from dcf.tools.mcp.resource_reads import skill_reads
 from dcf.tools.mcp.resources import Resources
 from dcf.tools.mcp.skill_files import SkillFilesExtension
-from dcf.verbs.merged.naming import in_tools
 from dcf.verbs.registry import ToolSpec
 from dcf.verbs.schemas import listed_of
+from dcf.verbs.wording.tools import in_tools
 
 
 class ControlPlaneServer(MCPServer[None]):
     """An MCP server whose resources, prompts and completions are read as its tools are."""
 
-    def __init__(self, reading: ToolReading, specs: Iterable[ToolSpec], **options: Any) -> None:
+    def __init__(
+        self, reading: ToolReading, specs: Iterable[ToolSpec], *, lists_all: bool = False, **options: Any
+    ) -> None:
         self._specs: Mapping[str, ToolSpec] = {spec.name: spec for spec in specs}
+        self._lists_all = lists_all
         self._resources = Resources(reading, skill_reads(reading.application.library))
         self._prompts = Prompts(reading)
         super().__init__(extensions=[SkillFilesExtension(self._resources)], **options)
@@ -47,7 +42,8 @@ class ControlPlaneServer(MCPServer[None]):
         tools = await super().list_tools()
         for tool in tools:
             if (spec := self._specs.get(tool.name)) is not None:
-                tool.input_schema, tool.description = listed_of(spec), in_tools(spec.description)
+                tool.input_schema = listed_of(spec, whole=self._lists_all)
+                tool.description = in_tools(spec.description)
         return tools
 
     async def list_resources(self) -> list[Resource]:

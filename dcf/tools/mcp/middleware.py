@@ -12,12 +12,11 @@ from mcp_types import INVALID_REQUEST, CallToolResult, TextContent
 
 from dcf.core.access.model import Caller
 from dcf.errors import RateLimited, Unauthorized
-from dcf.tools.mcp.listing import header_of
+from dcf.tools.mcp.listing import Shown, header_of
 from dcf.values.json_text import dump
 from dcf.verbs.answers.legal_calls import unknown_tool
 from dcf.verbs.key_watch import KeyWatch
 from dcf.verbs.limits import refuse_excess
-from dcf.verbs.listed_tools import AUTO, listed_for
 from dcf.verbs.registry import ToolSpec, printable
 
 _CALL: Final = "tools/call"
@@ -56,23 +55,17 @@ class Metering:
 class UnknownTools:
     """Middleware that answers the call of a tool that there is not with the one that was probably meant."""
 
-    def __init__(self, specs: Iterable[ToolSpec], who_calls: Callable[[], Caller], profile: str = AUTO) -> None:
+    def __init__(self, specs: Iterable[ToolSpec], shown: Shown) -> None:
         self._specs = {spec.name: spec for spec in specs}
-        self._who_calls = who_calls
-        self._profile = profile
+        self._shown = shown
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
         """Pass on calls of tools that there are, and everything else."""
         name = (ctx.params or {}).get("name")
         if ctx.method != _CALL or not isinstance(name, str) or name in self._specs:
             return await call_next(ctx)
-        caller = self._who_calls()
-        shown = listed_for(caller, self._profile)
-        offered = {
-            spec.name: spec.description
-            for spec in self._specs.values()
-            if spec.scope in caller.scopes and spec.name in shown
-        }
+        shown = self._shown(ctx)
+        offered = {name: spec.description for name, spec in self._specs.items() if name in shown}
         answer = unknown_tool(printable(name), offered)
         text = TextContent(type="text", text=dump(answer))
         return CallToolResult(content=[text], structured_content=answer, is_error=True)

@@ -8,7 +8,7 @@ import logging
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import anyio
 import anyio.to_thread
@@ -21,7 +21,7 @@ from dcf.profiles.foreign_names import in_own_words
 from dcf.profiles.profile import Failure, NotDone, Profile, ProfileResource, ProfileTool
 from dcf.values.digest import next_token
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 from dcf.verbs.callers import scope_hint
 from dcf.verbs.envelope import call
 from dcf.verbs.key_watch import KeyWatch
@@ -66,6 +66,15 @@ class NativeTools:
         if self.caller.agent_id is not None:
             return self.caller.agent_id
         return _NO_ID.sub("-", named or self.caller.name).strip("-.")[:_LONGEST_ID] or "agent"
+
+    @property
+    def key_agent(self) -> str | None:
+        """The agent id that the caller's key is bound to."""
+        return self.caller.agent_id
+
+    def for_agent(self, agent_id: str) -> Self:
+        """Return the tools for this caller as another agent; what is recorded still names its key."""
+        return replace(self, caller=replace(self.caller, agent_id=agent_id))
 
     def token(self, run: str, unit: str, attempt: int) -> str:
         """Return the lease token of the caller for one attempt of a unit."""

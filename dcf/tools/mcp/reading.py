@@ -20,7 +20,7 @@ from dcf.verbs.authentication import WhoCalls
 from dcf.verbs.envelope import call
 from dcf.verbs.limits import Meter
 from dcf.verbs.listed_tools import ALL, profiles
-from dcf.verbs.merged.naming import Asked, as_listed
+from dcf.verbs.merged.answers import Asked, as_listed
 from dcf.verbs.registry import TOOLS, ToolSpec, is_served
 
 _CODES: Final[Mapping[str, int]] = {

@@ -10,10 +10,10 @@ from typing import Final
 from dcf.values.json_text import Json, dump
 from dcf.verbs.answers.schemas import answer_schema
 from dcf.verbs.examples import smallest_call
-from dcf.verbs.merged.naming import former_names, in_tools
 from dcf.verbs.registry import Answer, ToolSpec
 from dcf.verbs.schemas import parameters_of
 from dcf.verbs.unlisted import KEYWORD
+from dcf.verbs.wording.tools import former_names, in_tools
 
 _HEAD = """# Tools
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Final, get_args
 
 from dcf.errors import InvalidArgument
-from dcf.features.installed import CAPABILITIES
+from dcf.features.verb_modules import VERB_MODULES
 from dcf.tools.verbs import (
     agents,
     assignment,
@@ -52,7 +52,7 @@ _ENGINE: Final = (
 )
 """The modules of the engine's own verbs."""
 
-MODULES: Final = tuple(module.__name__ for modules in (_ENGINE, *CAPABILITIES.values()) for module in modules)
+MODULES: Final = tuple(module.__name__ for modules in (_ENGINE, *VERB_MODULES.values()) for module in modules)
 TOOLS.complete(MODULES)
 
 _ORDER: Final = (

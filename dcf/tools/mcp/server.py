@@ -32,7 +32,7 @@ from dcf.features.health.routes import metrics_routes
 from dcf.features.people.elicitation import asked
 from dcf.tools.http.bodies import LimitedBodies, PlainFraming, body_budget
 from dcf.tools.mcp.instructions import Instructions, instructions_for
-from dcf.tools.mcp.listing import ToolList, is_own_program, shown_in
+from dcf.tools.mcp.listing import Shown, ToolList, is_own_program
 from dcf.tools.mcp.mcp_server import ControlPlaneServer
 from dcf.tools.mcp.middleware import Metering, OutputSchemas, UnknownTools, WatchedStreams, nothing_changes
 from dcf.tools.mcp.profile_middleware import SystemProfiles, named
@@ -54,9 +54,9 @@ from dcf.verbs.endpoints import security_of
 from dcf.verbs.envelope import call
 from dcf.verbs.key_watch import KeyWatch
 from dcf.verbs.limits import Meter, meter_of
-from dcf.verbs.listed_tools import AUTO
+from dcf.verbs.listed_tools import ALL, AUTO
+from dcf.verbs.merged.answers import Asked, as_listed
 from dcf.verbs.merged.merged_tools import meant
-from dcf.verbs.merged.naming import Asked, as_listed
 from dcf.verbs.progress import StreamsWhereAsked, reporting
 from dcf.verbs.registry import ToolSpec
 from dcf.version import __version__
@@ -86,7 +86,7 @@ class RegisteredTool(Tool):
     meter: Any
     watch: Any
     reading: Any
-    profile: str
+    shown: Any
 
     async def run(
         self,
@@ -103,8 +103,7 @@ class RegisteredTool(Tool):
         work = partial(call, verb, self.application, given, caller, self.meter, self.watch)
         reply = await reporting(verb, sent, context, work)
         if not is_own_program(context):
-            shown = shown_in(context.request_context, caller, self.profile)
-            asked_for = Asked(self.spec.name, verb.name, caller.scopes, shown)
+            asked_for = Asked(self.spec.name, verb.name, caller.scopes, self.shown(context.request_context))
             reply = replace(reply, payload=as_listed(reply.payload, asked_for))
         return CallToolResult(
             content=[TextContent(type="text", text=reply.text)],
@@ -114,10 +113,7 @@ class RegisteredTool(Tool):
 
 
 def build_server(
-    application: Application,
-    *,
-    protected_url: str | None = None,
-    added: Additions = NOTHING_ADDED,
+    application: Application, *, protected_url: str | None = None, added: Additions = NOTHING_ADDED
 ) -> MCPServer[None]:
     """Return the MCP server of this process: for the local user, or at a protected URL for callers with a key."""
     settings = application.settings
@@ -126,7 +122,7 @@ def build_server(
     meter = meter_of(settings)
     watch = None if protected_url is None else KeyWatch(application.keys)
     runs, reading = RunWatch(application.history), ToolReading(application, who_calls, meter)
-    shown = AUTO if named(settings.profile) else settings.profile
+    shown = Shown(specs, who_calls, AUTO if named(settings.profile) else settings.profile)
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:
@@ -145,6 +141,7 @@ def build_server(
     return ControlPlaneServer(
         reading,
         specs,
+        lists_all=settings.profile == ALL,
         name="dcf",
         title="dcf control plane",
         instructions=instructions_for(frozenset()),  # `Instructions` puts those of the caller's list in their place
@@ -158,9 +155,9 @@ def build_server(
             SystemProfiles(reading, watch),  # its calls are limited as those of the tools that they need
             Metering((spec.name for spec in specs), who_calls),
             OutputSchemas(specs, always=settings.output_schemas),
-            ToolList(specs, who_calls, shown),
-            Instructions(who_calls, shown),
-            UnknownTools(specs, who_calls, shown),
+            ToolList(shown),
+            Instructions(shown),
+            UnknownTools(specs, shown),
             nothing_changes,
             *([] if watch is None else [WatchedStreams(watch, who_calls)]),
             RunListeners(runs, who_calls, application.projects.of_run),
@@ -171,11 +168,7 @@ def build_server(
 
 
 def build_http_app(
-    application: Application,
-    url: str | None = None,
-    *,
-    added: Additions = NOTHING_ADDED,
-    over_sse: bool = False,
+    application: Application, url: str | None = None, *, added: Additions = NOTHING_ADDED, over_sse: bool = False
 ) -> Starlette:
     """Return the ASGI app: /mcp, /task-tokens, /artifacts, /a2a, /healthz (it lives), /readyz (tools can succeed).
 
@@ -262,12 +255,7 @@ def _route(server: MCPServer[None], path: str, handler: Callable[[Request], Awai
 
 
 def _registered(
-    spec: ToolSpec,
-    application: Application,
-    who_calls: WhoCalls,
-    meter: Meter,
-    watch: KeyWatch | None,
-    profile: str,
+    spec: ToolSpec, application: Application, who_calls: WhoCalls, meter: Meter, watch: KeyWatch | None, shown: Shown
 ) -> RegisteredTool:
     return RegisteredTool(
         fn=spec.run,
@@ -285,7 +273,7 @@ def _registered(
         meter=meter,
         watch=watch,
         reading=ToolReading(application, who_calls, meter),
-        profile=profile,
+        shown=shown,
     )
 
 

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from dcf.core.access.model import Scope
 from dcf.data import find_directory
 from dcf.errors import Conflict, InvalidArgument, PlatformUnavailable, UnknownRun
+from dcf.ports import MAILBOX
 from dcf.values.digest import definition_sha256
 from dcf.values.identifiers import check_id, check_name
 from dcf.values.json_text import Json, parse_workflow
 from dcf.values.refusal import Refusal
+from dcf.verbs.answers import planner_steps
 from dcf.verbs.callers import current_caller, require, require_planner
 from dcf.verbs.derived_tools import add_tools
 from dcf.verbs.description.verb import Answered, Argument, Command, PageAction, RefusedWith, verb
@@ -102,16 +104,13 @@ def create_worker_agents(
     require_planner(on, run)
     agents_dir = find_directory(on.settings.agents_dir)
     staffing = read_staffing(
-        document,
-        import_dirs=(on.settings.workflows_dir, agents_dir),
-        agents_dir=agents_dir,
-        suffix=agent_name_suffix,
+        document, import_dirs=(on.settings.workflows_dir, agents_dir), agents_dir=agents_dir, suffix=agent_name_suffix
     )
-    _refuse_other_definition(on, run, document)
+    exists = _has_definition(on, run, document)
     wish = CrewWish(workflow_id=run, staffing=staffing, prefix=agent_name_prefix, tags=tags, reuse=skip_if_exists)
     crew = on.workers.create(wish)
     on.control_plane.announce_again(run, crew.assigned)
-    return _crew(run, crew)
+    return _crew(run, crew, _next_of(on, run, crew, exists=exists))
 
 
 def _workflow(on: "Application", workflow: Any, workflow_id: str | None) -> tuple[str, Json]:
@@ -128,16 +127,17 @@ def _workflow(on: "Application", workflow: Any, workflow_id: str | None) -> tupl
     return check_id(run, "workflow_json's workflow_id"), document
 
 
-def _refuse_other_definition(on: "Application", workflow_id: str, document: dict[str, Json]) -> None:
-    """Raise when a document is not the run's; before the run is created any document is accepted."""
+def _has_definition(on: "Application", workflow_id: str, document: dict[str, Json]) -> bool:
+    """Return True if the run exists; raise when the document is not its own. Before, any document is accepted."""
     try:
         known = on.control_plane.run(workflow_id).sha256
     except UnknownRun:
-        return
+        return False
     if known != definition_sha256({name: value for name, value in document.items() if name != "workflow_id"}):
         raise Conflict(
             f"Run '{workflow_id}' has another definition than workflow_json.", "Leave `workflow_json` out of the call."
         )
+    return True
 
 
 def _tags(tags: Sequence[str]) -> tuple[str, ...]:
@@ -153,7 +153,17 @@ def _is_tag(tag: str) -> bool:
     return 0 < len(tag) <= _MAX_TAG and not tag.startswith(reserved)
 
 
-def _crew(workflow_id: str, crew: MadeWorkers) -> Answered[CreatedWorkers] | RefusedWith:
+def _next_of(on: "Application", workflow_id: str, crew: MadeWorkers, *, exists: bool) -> list[dict[str, Any]]:
+    """Return the calls that follow: create the run or start it, and wait as one of the agents for its work."""
+    create, start = planner_steps.create_first(workflow_id, crew.agents), planner_steps.start(workflow_id)
+    steps = [start if exists else create, planner_steps.look(workflow_id)]
+    agent = next((one for one in crew.agents.values() if on.platforms.kind_of(one) == MAILBOX), None)
+    return [step.as_json() for step in (steps if agent is None else [*steps, planner_steps.work_as(agent)])]
+
+
+def _crew(
+    workflow_id: str, crew: MadeWorkers, following: list[dict[str, Any]]
+) -> Answered[CreatedWorkers] | RefusedWith:
     members: dict[str, Any] = {
         "workflow_id": workflow_id,
         "agents_map": dict(crew.agents),
@@ -164,7 +174,7 @@ def _crew(workflow_id: str, crew: MadeWorkers) -> Answered[CreatedWorkers] | Ref
     }
     failure = crew.failure
     if failure is None:
-        return Answered(CreatedWorkers, members)
+        return Answered(CreatedWorkers, {**members, "next": following})
     wait = failure.retry_after_s if isinstance(failure, PlatformUnavailable) else None
     refusal = Refusal(code=failure.code, message=failure.message, hint=failure.hint, retry_after_s=wait)
     return RefusedWith(refusal, members)
@@ -218,8 +228,7 @@ def delete_agent(
     on: "Application",
     *,
     agent_name: Annotated[
-        str | None,
-        Argument(means="The agent's exact name; one agent must have it.", min_length=1, max_length=200),
+        str | None, Argument(means="The agent's exact name; one agent must have it.", min_length=1, max_length=200)
     ] = None,
     agent_id: Annotated[
         OtherAgentId | None, Argument(means="Its id, instead of its name.", spelling="Its id, as Tasks name it.")

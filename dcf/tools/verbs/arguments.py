@@ -12,8 +12,7 @@ from dcf.verbs.description.verb import Argument
 from dcf.verbs.description.words import ID, JsonValue
 
 Workflow = Annotated[
-    Mapping[str, Any],
-    Argument(means=WORKFLOW_FORMS, example=WORKFLOW, form="workflow", tool="workflow_json"),
+    Mapping[str, Any], Argument(means=WORKFLOW_FORMS, example=WORKFLOW, form="workflow", tool="workflow_json")
 ]
 RunInput = Annotated[
     JsonValue,
@@ -48,17 +47,6 @@ RunGates = Annotated[
         listed=False,
     ),
 ]
-DefinitionRef = Annotated[
-    str | None,
-    Argument(
-        means="Definition of the catalogue that it is carried out by: kind:name, or kind:name@version.",
-        example="workflow:release",
-        min_length=1,
-        max_length=300,
-        listed=False,
-    ),
-]
-
 EMPTY: Final[Mapping[str, Json]] = {"problems": [], "warnings": [], "defaulted": []}
 """What the refusal of a new run has in its lists."""
 

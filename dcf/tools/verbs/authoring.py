@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 50
 _EXIT_OTHER: Final = 4
+_ABOUT_PATHS: Final = frozenset({"file_not_found", "path_refused"})
 _SOURCE: Final = "{} below the directory of skill sources; default {}."
 _TARGET: Final = "{} below its configured directory; leave out for the configured one."
 _CATALOG: Final = "skills_catalog.json"
@@ -74,7 +75,7 @@ def csv_to_manifests(
         catalog /= _CATALOG
     made = generation.generate_manifests(root, *(_source(source, root) for source in sources))
     if not made.ok:
-        return _refused(made)
+        return _refused(made, root)
     outputs = generation.manifest_outputs(made, manifests, catalog)
     output.write_all(outputs, generation.stale_manifests(outputs, manifests, catalog))
     members = {
@@ -124,7 +125,7 @@ def csv_to_stub_config(
     path = _target("out_path", out_path, settings.stub_config, settings.stub_config.parent)
     made = generation.generate_stub(root, _source(mcp_tools_csv_path, root), _source(mcp_cases_csv_path, root))
     if not made.ok:
-        return _refused(made)
+        return _refused(made, root)
     output.write_all([generation.stub_output(made, path)])
     tools = list(made.config.tools)
     members = {
@@ -161,10 +162,12 @@ def _target(name: str, chosen: str | None, configured: Path, root: Path) -> Path
     raise Forbidden(f"{name} leads out of its configured directory.", f"Leave {name} out of the call.")
 
 
-def _refused(made: "Generation") -> RefusedWith:
+def _refused(made: "Generation", root: Path) -> RefusedWith:
     first = made.problems[0]
     more = f" There are {len(made.problems) - 1} more in problems." if len(made.problems) > 1 else ""
-    refusal = Refusal(code="invalid_source", message=f"{first.place}: {first.message}{more}", hint=first.hint)
+    where = f" The directory of skill sources is '{root}' (DCF_SKILLS_SRC_DIR)." if first.code in _ABOUT_PATHS else ""
+    message = f"{first.place}: {first.message}{more}"
+    refusal = Refusal(code="invalid_source", message=message, hint=f"{first.hint}{where}")
     members = {
         "warnings": list(made.warnings[:_SHOWN]),
         "problems": [problem.as_json() for problem in made.problems[:_SHOWN]],

@@ -22,6 +22,7 @@ from dcf.verbs.answers import planner_steps
 from dcf.verbs.answers.errors import note_on
 from dcf.verbs.answers.outcomes import calls_after, calls_to_mend, reason_for_nothing, sentence_of, what_failed
 from dcf.verbs.answers.paging import Room
+from dcf.verbs.answers.regaining import may_regain, regaining
 from dcf.verbs.answers.suggestions import closest
 from dcf.verbs.answers.work import claimed_work
 from dcf.verbs.argument_checks import AlmostRight
@@ -84,12 +85,7 @@ def read_workflow_control_plane(
     workflow_id: RunId,
     *,
     states: Annotated[
-        Sequence[str],
-        Argument(
-            means='Only these states: ["A", "B"].',
-            form="names",
-            tool="states_json",
-        ),
+        Sequence[str], Argument(means='Only these states: ["A", "B"].', form="names", tool="states_json")
     ] = (),
     include_meta: Annotated[bool, Argument(means="Include the run's meta document.", listed=False)] = True,
     include_inputs: Annotated[bool, Argument(means="Also the inputs of states that have ended.")] = False,
@@ -266,12 +262,7 @@ def update_workflow_control_plane(
     ] = None,
     output: Annotated[
         JsonValue,
-        Argument(
-            means="JSON, or JSON text.",
-            form="json",
-            bytes_setting="max_output_bytes",
-            tool="output_json",
-        ),
+        Argument(means="JSON, or JSON text.", form="json", bytes_setting="max_output_bytes", tool="output_json"),
     ] = MISSING,
     error_name: Annotated[str | None, Argument(means="As OrderRejected.", max_length=200)] = None,
     error_message: Annotated[
@@ -326,6 +317,8 @@ def update_workflow_control_plane(
     if isinstance(answer, Refusal):
         stored = _stored(on, workflow_id, state, answer) if isinstance(answer, AlreadyCompleted) else None
         mend = calls_to_mend(request, workflow_id, owner_agent_id, answer)
+        if may_regain(answer, owner_agent_id):
+            answer, mend = regaining(answer, workflow_id, state)
         return RefusedWith(answer, {"stored": stored, "next": mend, **what_failed(answer)})
     work = claimed_work(on, workflow_id, owner_agent_id, answer, whole_input=whole_input)
     nothing = f" {reason_for_nothing(answer)}" if claim_next and not work else ""

@@ -2,19 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from dcf.core.access.model import Scope
-from dcf.core.documents.answers import Leased, NothingReady, StateRefusal
+from dcf.core.documents.answers import Leased, NothingReady, StateRefusal, Updated
 from dcf.core.documents.codec import write_lease
 from dcf.core.documents.refusals import nothing_ready
 from dcf.core.leasing import lease
 from dcf.core.lifecycle.inspection import holder_state, public_state, short_state
 from dcf.errors import InvalidArgument
+from dcf.features.accounts import operations as accounts
+from dcf.features.accounts.limits import excuse_of
 from dcf.features.work.askers import Asker, Handed
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
+from dcf.verbs.answers.regaining import may_regain, regaining
 from dcf.verbs.answers.work import steps_of, work_shown
 from dcf.verbs.callers import calling_key, current_caller, require
 from dcf.verbs.derived_tools import add_tools
@@ -22,6 +25,7 @@ from dcf.verbs.description.verb import Answered, Argument, Command, PageAction, 
 from dcf.verbs.description.words import Epoch, LeaseToken, LeaseTtl, OwnAgentId, Reason, RunId, StateName, WholeInput
 from dcf.verbs.lease_tokens import new_token
 from dcf.verbs.records.leases import AcquiredLease, ClaimedState, ReleasedState, RenewedLease
+from dcf.workforce.steps import to_complete, wait_for_event
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
@@ -90,6 +94,8 @@ def acquire_state_lease(
         regains=lease_token is None,
     )
     answer = on.control_plane.acquire(workflow_id, request)
+    if isinstance(answer, StateRefusal) and lease_token is None and _is_held_by(owner_agent_id, answer):
+        return _held_by_caller(answer, workflow_id, state, owner_agent_id)
     if isinstance(answer, Refusal):
         ready = answer.doc.is_ready if isinstance(answer, StateRefusal) else None
         return RefusedWith(answer, {"ready": ready, **_held(answer)})
@@ -113,8 +119,7 @@ def claim_ready_state(
     *,
     lease_ttl_s: Annotated[LeaseTtl, Argument(means="Seconds of the lease.", listed=False)] = 300,
     lease_token: Annotated[
-        LeaseToken | None,
-        Argument(means="Only to repeat a call whose answer was lost: its token.", listed=False),
+        LeaseToken | None, Argument(means="Only to repeat a call whose answer was lost: its token.", listed=False)
     ] = None,
     claim_next: Annotated[
         int, Argument(means="Lease at most so many states.", ge=1, le=MOST_CLAIMED, listed=False)
@@ -203,7 +208,7 @@ def renew_state_lease(
     )
     answer = on.control_plane.renew(workflow_id, request)
     if isinstance(answer, Refusal):
-        return RefusedWith(answer, _held(answer))
+        return _not_held(answer, workflow_id, request)
     members = {
         "workflow_id": workflow_id,
         "state": state,
@@ -226,7 +231,8 @@ def _taking(call: Mapping[str, Any]) -> str:
         name="states release",
         question=_taking,
         show="dcf.cli.commands.lifecycle:show_released",
-        fixed={"force": True, "lease_token": None, "owner_agent_id": None, "clear_owner": True, "epoch": None},
+        fixed={"force": True, "lease_token": None, "owner_agent_id": None, "clear_owner": True, "epoch": None}
+        | {"limited_until": None, "limit_kind": "limit", "attempt_counts": True},
         summary="End the lease on a state, whoever holds it, so that another agent can take it; its late result is "
         "refused.\n\nIt asks before; --yes skips the question.",
     ),
@@ -253,6 +259,18 @@ def release_state_lease(
         Epoch, Argument(means="Only if the lease still has this epoch; else conflict.", listed=False)
     ] = None,
     reason: Annotated[Reason, Argument(means="Why, for the run's history.", listed=False)] = None,
+    limited_until: Annotated[
+        str | None,
+        Argument(
+            means="The provider's usage limit ends then: a time, or seconds from now (90s). No attempt counts.",
+            max_length=40,
+            listed=False,
+        ),
+    ] = None,
+    limit_kind: Annotated[
+        Literal["limit", "guess", "busy", "spent"], Argument(means="The kind of the limit.", listed=False)
+    ] = "limit",
+    attempt_counts: Annotated[bool, Argument(means="False: the worker shuts down.", listed=False)] = True,
 ) -> Answered[ReleasedState] | RefusedWith:
     """Give a state back unfinished, so that another agent can take it; the attempt counts."""
     if force:
@@ -265,13 +283,14 @@ def release_state_lease(
         clear_owner=clear_owner,
         epoch=epoch,
         reason=reason,
+        excuse=excuse_of(limited_until, limit_kind, counts=attempt_counts),
     )
-    answer = on.control_plane.release(workflow_id, request)
+    answer = accounts.release(on.control_plane, workflow_id, request)
     if isinstance(answer, Refusal):
-        return RefusedWith(answer, _held(answer))
+        return _not_held(answer, workflow_id, request)
     shown = short_state(public_state(answer.doc))
     members = {"workflow_id": workflow_id, "state": state, "lease": shown.get("lease"), "updated_state": shown}
-    return Answered(ReleasedState, members, says=answer.outcome)
+    return Answered(ReleasedState, members, says="failed" if isinstance(answer, Updated) else answer.outcome)
 
 
 def _granted(
@@ -288,6 +307,34 @@ def _granted(
         "updated_state": short_state(holder_state(leased.doc)) | {"entry_epoch": leased.entry_epoch},
         "work": work,
     }
+
+
+def _not_held(refusal: Refusal, workflow_id: str, request: lease.Renew | lease.Release) -> RefusedWith:
+    """Return the refusal of a token, with the way back to the lease for the agent that has it."""
+    members = _held(refusal)
+    if not may_regain(refusal, request.owner):
+        return RefusedWith(refusal, members)
+    refusal, calls = regaining(refusal, workflow_id, request.state)
+    return RefusedWith(refusal, {**members, "next": calls})
+
+
+def _is_held_by(agent_id: str, refusal: StateRefusal) -> bool:
+    return refusal.code == "lease_held" and refusal.doc.lease.owner_agent_id == agent_id
+
+
+def _held_by_caller(refusal: StateRefusal, workflow_id: str, state: str, agent_id: str) -> RefusedWith:
+    """Tell an agent how it goes on with a lease of its own: by the token, as another process may use its id."""
+    left = refusal.retry_after_s or 0.0
+    mine = replace(
+        refusal,
+        message=f"State '{state}' is leased to '{agent_id}', which is you, for another {left:g} s.",
+        hint="Your lease_token was in `work` of the answer that leased it, as of `await_workflow_event`: use it. "
+        "`get_my_assignment` shows it again to a key bound to this agent. Otherwise wait until the lease expires: "
+        "another process may work under your id.",
+    )
+    held = {"workflow_id": workflow_id, "state": state, "lease_token": "<lease_token of the answer that leased it>"}
+    steps = [to_complete(held, agent_id, "If you have the token."), wait_for_event(agent_id)]
+    return RefusedWith(mine, {"ready": False, **_held(mine), "next": [step.as_json() for step in steps]})
 
 
 def _held(refusal: Refusal) -> dict[str, Json]:

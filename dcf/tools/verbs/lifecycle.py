@@ -30,8 +30,7 @@ _WATCH: Final = Next(
     codes=("unknown_run", "run_over"),
     next=(Next(verb="finalize_workflow", why="Writes the audit record and deletes the agents made for the run."),),
     command=Command(
-        name="cancel",
-        question=lambda call: f"Cancel run {call['workflow_id']}? What its agents work on is lost.",
+        name="cancel", question=lambda call: f"Cancel run {call['workflow_id']}? What its agents work on is lost."
     ),
     page=PageAction(
         title="Cancel the run",
@@ -58,12 +57,9 @@ def cancel_run(
     says=lambda answer: f"Run '{answer['workflow_id']}' is paused.",
     codes=("unknown_run", "run_over", "conflict"),
     next=(Next(verb="resume_run", why="Lets the run go on."),),
-    command=Command(
-        name="runs pause",
-    ),
+    command=Command(name="runs pause"),
     page=PageAction(
-        title="Pause the run",
-        effect="Nobody gets a lease until the run is resumed. Those who work now may finish.",
+        title="Pause the run", effect="Nobody gets a lease until the run is resumed. Those who work now may finish."
     ),
     method="pause",
 )
@@ -85,12 +81,9 @@ def pause_run(
     says=lambda answer: f"Run '{answer['workflow_id']}' is resumed.",
     codes=("unknown_run", "run_over"),
     next=(_WATCH,),
-    command=Command(
-        name="runs resume",
-    ),
+    command=Command(name="runs resume"),
     page=PageAction(
-        title="Resume the run",
-        effect="The run goes on, and the agents of all states that can be taken are told.",
+        title="Resume the run", effect="The run goes on, and the agents of all states that can be taken are told."
     ),
     method="resume",
 )

@@ -7,7 +7,7 @@ from dcf.asl.state_paths import name_of
 from dcf.core.access.model import Scope
 from dcf.core.documents.model import Status
 from dcf.errors import InvalidArgument
-from dcf.ports import Undelivered
+from dcf.ports import MAILBOX, Undelivered
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
@@ -66,9 +66,7 @@ _OnlyReady = Annotated[bool, Argument(means="Must stay true: nobody is woken in 
     in_refusals={"targets": []},
     command=Command(name="runs notify", function="dcf.cli.commands.lifecycle:notify"),
     page=PageAction(
-        title="Start the run",
-        effect="The run starts, and the agents of its first states are told.",
-        scopes=("plan",),
+        title="Start the run", effect="The run starts, and the agents of its first states are told.", scopes=("plan",)
     ),
 )
 def notify_next_worker_agent(
@@ -109,9 +107,27 @@ def notify_next_worker_agent(
     members = {"workflow_id": workflow_id, "source_state": source_state, "targets": list(map(_shown, targets))}
     if failed:
         return _not_delivered(workflow_id, failed, members)
-    planner = current_caller().agent_id
-    watched = [] if source_state else [step.as_json() for step in planner_steps.watch(workflow_id, planner)]
-    return Answered(NotifiedAgents, {**members, "next": watched or None})
+    is_told = source_state is None or any(target.sent for target in targets)
+    says = None if is_told else _why_nobody(on, workflow_id, str(source_state))
+    following = [] if source_state else _watched(on, workflow_id, targets)
+    return Answered(NotifiedAgents, {**members, "next": following or None}, says=says)
+
+
+def _why_nobody(on: "Application", workflow_id: str, source_state: str) -> str:
+    """Return the sentence about a state after which nobody is to be notified."""
+    status = on.runs.read(workflow_id, (source_state,), whole_meta=False).states[source_state].doc.status
+    begin = f"Notified 0 target(s) for run '{workflow_id}'"
+    if not status.is_terminal:
+        return f"{begin}: '{source_state}' is {status.value}, and who comes next is notified when it has ended."
+    return f"{begin}: no state after '{source_state}' can be leased now."
+
+
+def _watched(on: "Application", workflow_id: str, targets: "Sequence[Target]") -> list[dict[str, Json]]:
+    """Return the calls after the start of a run: how its planner sees it, and how a worker gets its Task."""
+    steps = planner_steps.watch(workflow_id, current_caller().agent_id)
+    agents = [agent for target in targets for agent, _ in target.told]
+    agent = next((one for one in agents if on.platforms.kind_of(one) == MAILBOX), None)
+    return [step.as_json() for step in (steps if agent is None else [*steps, planner_steps.work_as(agent)])]
 
 
 def _word_of(answer: Mapping[str, Any]) -> str:
@@ -177,7 +193,8 @@ def notify_if_ready(
         told = {"skipped": True, "skip_reason": why, "agent_id": target.agent_id}
         return _not_delivered(workflow_id, [target], members | told)
     told = {"agent_id": target.agent_id, "message_id": target.delivery.message_id, "run_id": target.delivery.run_id}
-    return Answered(NotifiedIfReady, {**members, "skipped": False, **told})
+    following = [planner_steps.start(workflow_id).as_json()] if view.awaits_start else None
+    return Answered(NotifiedIfReady, {**members, "skipped": False, **told, "next": following})
 
 
 def _value(payload: Json) -> Json:

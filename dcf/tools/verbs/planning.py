@@ -11,6 +11,7 @@ from dcf.core.documents.stored_values import object_of
 from dcf.core.lifecycle.creation import Create
 from dcf.core.lifecycle.dismissals import NONE_TO_DELETE
 from dcf.core.lifecycle.finalization import Finalize
+from dcf.features.work.askers import asker_about
 from dcf.tools.verbs.arguments import (
     EMPTY,
     Assigned,
@@ -110,12 +111,26 @@ def create_workflow_control_plane(
         "created_keys": [] if answer.existed else keys,
         "existing_keys": keys if answer.existed else [],
         "meta_sample": dict(answer.meta),
-        "warnings": warnings_of(definition, answer.meta, unknown),
+        "warnings": [*warnings_of(definition, answer.meta, unknown), *_unresolved(on, document, definition)],
         "defaulted": defaulted(document, definition, request.agents, chosen_id=None if named else run),
         "problems": [],
         "next": next_calls(run, definition, answer.meta),
     }
     return Answered(CreatedControlPlane, members, f"{_done(answer, definition, run)}{_standing(meta)}")
+
+
+def _unresolved(on: "Application", document: Json, definition: Definition) -> list[str]:
+    """Return a warning about templates and skills that `validate_workflow` does not find; a run may begin without."""
+    from dcf.tools.verbs.validation import judged  # noqa: PLC0415 - most workflows name neither
+    from dcf.workflows.validation.document import has_binding  # noqa: PLC0415 - likewise
+
+    if not has_binding(definition.document.get("asl")) and not any(definition.skills.values()):
+        return []
+    problems = [one for one in judged(on, document, None, None).problems if one.stage in ("imports", "references")]
+    if not problems:
+        return []
+    more = f" There are {len(problems) - 1} more." if len(problems) > 1 else ""
+    return [f"`validate_workflow` rejects this workflow: {problems[0].message}{more} {problems[0].hint}"]
 
 
 def _done(answer: Created, definition: Definition, workflow_id: str) -> str:
@@ -187,8 +202,7 @@ def finalize_workflow(
         ),
     ] = True,
     preserve_planner: Annotated[
-        bool,
-        Argument(means="Never delete the planner.", option="--preserve-planner/--delete-planner", listed=False),
+        bool, Argument(means="Never delete the planner.", option="--preserve-planner/--delete-planner", listed=False)
     ] = True,
 ) -> Answered[FinalizedRun] | Refusal:
     """Close a run and write its audit record: call this when the run has ended, or to cancel it.
@@ -219,15 +233,23 @@ def finalize_workflow(
 
 
 def _put_away(on: "Application", workflow_id: str) -> None:
-    """Take out of the caller's inbox that the run has ended or stood: it has closed the run."""
-    agent_id = current_caller().agent_id
-    if agent_id is not None:
-        about = [
+    """Take out of the caller's inbox that the run has ended or stood: it has closed the run.
+
+    What a caller was told that is not bound to an agent is known by its event. What it was not told yet stays.
+    """
+    caller = current_caller()
+    planner = caller.agent_id or on.runs.read(workflow_id).planner_agent_id
+    if planner is None:
+        return
+    told = on.work.handed.find(asker_about(planner, caller.name, workflow_id))
+    about = [] if told is None or told.message_id is None else [told.message_id]
+    if caller.agent_id is not None:
+        about += [
             message.message_id
-            for message in on.inbox.waiting(agent_id, _MOST_WAITING)
+            for message in on.inbox.waiting(planner, _MOST_WAITING)
             if message.event.get("type") in _ABOUT_RUNS and message.event.get("workflow_id") == workflow_id
         ]
-        on.inbox.remove(agent_id, about)
+    on.inbox.remove(planner, about)
 
 
 def _summary(audit: Mapping[str, Json]) -> dict[str, Json]:

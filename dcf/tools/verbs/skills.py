@@ -110,20 +110,12 @@ def _judged(on: "Application", document: _Document) -> Judgement:
 _NO_SKILLS: Final = {"ok": False, "exit_code": _OTHER, "available_skills": [], "warnings": []}
 
 
-@verb(
-    toolset="skills",
-    scope="read",
-    lists=("planner",),
-    effect="reads",
-    in_refusals=_NO_SKILLS,
-    of_no_run=True,
-)
+@verb(toolset="skills", scope="read", lists=("planner",), effect="reads", in_refusals=_NO_SKILLS, of_no_run=True)
 def get_skillset(
     on: "Application",
     *,
     manifests_dir: Annotated[
-        str | None,
-        Argument(means=ONLY_CONFIGURED.format("directory of manifests"), max_length=1000, listed=False),
+        str | None, Argument(means=ONLY_CONFIGURED.format("directory of manifests"), max_length=1000, listed=False)
     ] = None,
     schema_path: _SchemaPath = None,
     include_previews: _WithPreviews = True,
@@ -141,14 +133,7 @@ def get_skillset(
     return _listed(on, list_directory(on.library, on.library.schema, chars), cursor, limit)
 
 
-@verb(
-    toolset="skills",
-    scope="read",
-    lists=("operator",),
-    effect="reads",
-    in_refusals=_NO_SKILLS,
-    of_no_run=True,
-)
+@verb(toolset="skills", scope="read", lists=("operator",), effect="reads", in_refusals=_NO_SKILLS, of_no_run=True)
 def get_skillset_from_catalog(
     on: "Application",
     *,

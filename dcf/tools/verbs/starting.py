@@ -15,7 +15,6 @@ from dcf.errors import InvalidArgument
 from dcf.tools.verbs.arguments import (
     EMPTY,
     Assigned,
-    DefinitionRef,
     Expiry,
     PlannerId,
     RunGates,
@@ -33,7 +32,7 @@ from dcf.verbs.answers.beginnings import defaulted, next_calls, unknown_agents, 
 from dcf.verbs.callers import bound_to, current_caller, require_planner, whose_requests
 from dcf.verbs.derived_tools import add_tools
 from dcf.verbs.description.verb import Answered, Argument, Command, PageAction, RefusedWith, verb
-from dcf.verbs.description.words import ID, OptionalRunId, ProjectId, Reason, RequestId, RunId
+from dcf.verbs.description.words import ID, DefinitionReference, OptionalRunId, ProjectId, Reason, RequestId, RunId
 from dcf.verbs.records.beginnings import RetriedRun, StartedRun
 from dcf.verbs.registry import no_run
 from dcf.verbs.run_ids import id_for
@@ -98,7 +97,7 @@ def start_run(
     project: Annotated[
         ProjectId | None, Argument(means="Project that the run belongs to.", plain=True, label="Project (empty: none)")
     ] = None,
-    definition_ref: Annotated[DefinitionRef, Argument(means="", option="--definition")] = None,
+    definition_ref: DefinitionReference = None,
     tags: Annotated[
         list[Any] | None,
         Argument(
@@ -260,9 +259,7 @@ def rerun(
     says=lambda answer: f"Run '{answer['workflow_id']}' goes on.",
     codes=("unknown_run", "cannot_retry", "on_hold", "conflict"),
     command=Command(
-        name="retry",
-        example='dcf retry order-42 --reason "the rates are back"',
-        show=f"{_COMMANDS}:show_retried",
+        name="retry", example='dcf retry order-42 --reason "the rates are back"', show=f"{_COMMANDS}:show_retried"
     ),
     page=PageAction(
         title="Retry the run",

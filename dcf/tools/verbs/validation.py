@@ -71,15 +71,20 @@ def validate_workflow(
     schema = configured_schema(settings.workflow_schema, settings.schemas_dir, SCHEMA_NAME)
     refuse_other("schema_path", schema_path, schema or Path("schemas") / SCHEMA_NAME)
     assigned = None if agents is None else parse(agents, name="agents_map_json")
-    verdict = validate_given(
+    return _answer(judged(on, workflow, assigned, None if schema is None else read_schema(schema)), assigned or {})
+
+
+def judged(on: "Application", workflow: Json, assigned: Json, schema: Mapping[str, Json] | None) -> Validation:
+    """Return the verdict about a workflow, with what it imports from the configured directories."""
+    settings = on.settings
+    return validate_given(
         workflow,
         assigned=assigned,
         imports_base_dir=settings.workflows_dir,
         skills_base_dir=find_directory(settings.manifests_dir),
         agents_dir=find_directory(settings.agents_dir),
-        schema=None if schema is None else read_schema(schema),
+        schema=schema,
     )
-    return _answer(verdict, assigned or {})
 
 
 def _answer(verdict: Validation, agents: Mapping[str, Json]) -> Answered[ValidatedWorkflow] | RefusedWith:

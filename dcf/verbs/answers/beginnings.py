@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from dcf.asl.machine import Task, every_state
+from dcf.asl.resources import is_never_called
 from dcf.core.definitions.forms import defaults_of
 from dcf.core.definitions.model import Definition
+from dcf.core.definitions.open_tasks import agents_map_for, open_tasks_warning, uncalled_warning
 from dcf.core.documents.codec import read_meta
 from dcf.core.documents.model import RunStatus
 from dcf.values.json_text import Json, dump
 from dcf.values.names import escaped
-from dcf.values.open_tasks import agents_map_for, open_tasks_warning
 from dcf.verbs.answers import planner_steps
 from dcf.workforce.steps import Step
 
@@ -45,7 +46,7 @@ def unknown_agents(on: "Application", agents: Mapping[str, tuple[str, ...]]) -> 
     """Return those of the assigned agents that dcf knows nothing of. Ask before the run begins: it fills inboxes."""
     unseen = on.activity.unseen(sorted({agent_id for pool in agents.values() for agent_id in pool}))
     unmet = on.platforms.without_trace(unseen)
-    bound = {key.agent_id for key in on.keys.all()[0]} if unmet else set()
+    bound = on.keys.bound_to(unmet)
     return [agent_id for agent_id in unmet if agent_id not in bound]
 
 
@@ -64,8 +65,13 @@ def warnings_of(definition: Definition, meta: Mapping[str, Json], unknown: Seque
     """Return the warnings about Tasks that nobody is assigned to, and about assigned agents that are `unknown`."""
     missing = open_tasks(definition, meta)
     remedy = f"{TO_ASSIGN} as `next` says; for another run pass `agents_map_json={dump(agents_map_for(missing))}`."
-    warning = open_tasks_warning(missing, remedy)
-    return [*([] if warning is None else [warning]), *_unknown_warning(unknown)]
+    uncalled = {
+        name: str(state.resource)
+        for name, state in every_state(definition.machine)
+        if isinstance(state, Task) and is_never_called(state.resource, is_assigned=name not in missing)
+    }
+    warnings = (open_tasks_warning(missing, remedy), uncalled_warning(uncalled))
+    return [*(warning for warning in warnings if warning is not None), *_unknown_warning(unknown)]
 
 
 def defaulted(
@@ -100,6 +106,7 @@ def _steps(workflow_id: str, definition: Definition, document: Mapping[str, Json
         yield planner_steps.make_agents(workflow_id)
     elif missing:
         yield from planner_steps.assign(workflow_id, missing)
+        yield planner_steps.make_agents(workflow_id, "Or: it makes an agent for each Task that has none.")
     if not meta.is_started:
         yield planner_steps.start(workflow_id)
     yield from planner_steps.watch(workflow_id, planner)

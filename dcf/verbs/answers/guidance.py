@@ -3,23 +3,22 @@
 Here once for all tools, so that no answer leaves its reader without a next step. Reads only after a failure.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from dcf.application.application import Application
-from dcf.asl.machine import every_state
-from dcf.asl.state_paths import name_of
+from dcf.asl.machine import Machine, Parallel, every_state
+from dcf.asl.state_paths import join, name_of, open_scope
 from dcf.core.access.model import Caller, Scope
 from dcf.core.documents.model import RunStatus
 from dcf.core.listing.runs import RunQuery
 from dcf.errors import DcfError, UnknownRun, UnknownState
-from dcf.values.json_text import Json, dump
+from dcf.values.json_text import Json, dump, parse
 from dcf.verbs.answers.next_calls import Call, calls_after_refusal, wait_again
 from dcf.verbs.answers.suggestions import call_again, closest
 from dcf.verbs.argument_checks import AlmostRight
 from dcf.verbs.description.table import TABLE
-from dcf.verbs.listed_tools import AUTO, listed_for
-from dcf.verbs.merged.naming import offered
 from dcf.verbs.registry import Answer, Arguments, ToolSpec, printable
 from dcf.verbs.unlisted import is_listed
 from dcf.verbs.wording.steps import marked
@@ -28,6 +27,8 @@ from dcf.workforce.steps import Step, to_complete
 
 _NEWEST_RUNS: Final = 100
 _LONG_PAGE: Final = 8_000
+_MOST_NAMES: Final = 50
+_MOST_PATHS: Final = 1_000
 
 After: TypeAlias = Callable[[Arguments, Any, str | None], list[Call]]
 """Returns the calls that follow a call that was carried out; the last argument is the calling agent."""
@@ -69,12 +70,8 @@ def guide_failure(
 
 
 def _allowed(calls: list[Call], caller: Caller) -> list[Call]:
-    """Return the calls that the caller may make of tools that it is shown."""
-    allowed = [marked(call) for call in calls if _may_call(call, caller)]
-    if caller.local:
-        return allowed
-    shown = listed_for(caller, AUTO)
-    return [call for call in allowed if offered(call["tool"], call["arguments"])[0] in shown]
+    """Return the calls that the caller may make. What a model is not shown is left out where its answer is worded."""
+    return [marked(call) for call in calls if _may_call(call, caller)]
 
 
 def _may_call(call: Call, caller: Caller) -> bool:
@@ -97,17 +94,47 @@ def _meant(
         page = app.run_list.list_runs(RunQuery(limit=_NEWEST_RUNS, project=project))
         found = closest(run, (row.workflow_id for row in page.rows))
         return None if found is None else ("workflow_id", found)
-    named = next((name for name in ("state", "source_state") if isinstance(arguments.get(name), str)), None)
-    if not isinstance(error, UnknownState) or named is None:
+    if not isinstance(error, UnknownState):
         return None
-    found = _state_like(app, run, str(arguments[named]))
+    named = next((name for name in ("state", "source_state") if isinstance(arguments.get(name), str)), None)
+    if named is None:
+        return _states_meant(app, run, arguments.get("states_json"))
+    found = _state_like(_paths_of(app, run), str(arguments[named]))
     return None if found is None else (named, found)
 
 
-def _state_like(app: Application, run: str, said: str) -> str | None:
-    """Return the state that is open, or of the workflow, whose path or name is most like what was said."""
-    definition = app.control_plane.run(run).definition
-    paths = app.runs.paths_of(run, definition, [name for name, _ in every_state(definition.machine)])
+def _states_meant(app: Application, run: str, said: Json) -> tuple[str, str] | None:
+    """Return the list of states, as JSON text, with the paths that are most like those that there are not."""
+    names = parse(said, name="states_json") if isinstance(said, str) else said
+    if not isinstance(names, list) or len(names) > _MOST_NAMES:
+        return None
+    paths = _paths_of(app, run)
+    meant = [_state_like(paths, str(name)) for name in names]
+    return None if None in meant else ("states_json", dump(meant))
+
+
+def _paths_of(app: Application, run: str) -> list[str]:
+    """List the paths of the states that are open or of the workflow, in the branches of a Parallel as well."""
+    machine = app.control_plane.run(run).definition.machine
+    names = [name for name, _ in every_state(machine)]
+    known = app.runs.paths_of(run, app.control_plane.run(run).definition, names)
+    return list(dict.fromkeys([*known, *islice(_paths_in(machine), _MOST_PATHS)]))
+
+
+def _paths_in(machine: Machine, scope: str = "") -> Iterator[str]:
+    """Yield the paths of all states but those inside a Map, which has no iterations before it begins."""
+    for name, state in machine.states.items():
+        path = join(scope, name)
+        yield path
+        if isinstance(state, Parallel):
+            for index, branch in enumerate(state.branches):
+                yield from _paths_in(branch, open_scope(path, index))
+
+
+def _state_like(paths: list[str], said: str) -> str | None:
+    """Return the path that is, or whose name is, most like what was said."""
+    if said in paths:
+        return said
     by_name = {name_of(path).casefold(): path for path in reversed(paths)}
     found = by_name.get(said.rpartition("/")[2].casefold()) or closest(said, paths)
     return found or by_name.get((closest(said.rpartition("/")[2], by_name) or "").casefold())
@@ -173,12 +200,6 @@ def _begun(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
     return _of_run("notify_next_worker_agent", "This starts the run: nothing moves before.")(_, answer, agent_id)
 
 
-def _manned(checked: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
-    """Return what follows when a run has its agents: it may have been started before."""
-    look = _of_run(_READ, "It shows how the run goes on.", summary=True)
-    return [*_begun(checked, answer, agent_id), *look(checked, answer, agent_id)]
-
-
 def _kept(checked: Any, _: Any, agent_id: str | None) -> list[Call]:
     """Return what follows a renewal: the result, when the work is done."""
     held: Call = {"workflow_id": checked.workflow_id, "state": checked.state, "lease_token": checked.lease_token}
@@ -193,14 +214,43 @@ def _completed(checked: Arguments, answer: Any, agent_id: str | None) -> list[Ca
     return [] if answer.work else _waiting(checked, answer, agent_id)
 
 
-def _looked_at(_: Arguments, answer: Any, __: str | None) -> list[Call]:
-    """Return what there is to do about a run that was read: find out why it stands, or close it."""
+def _looked_at(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
+    """Return what there is to do about a run that was read: find out why it stands, close it, or go on."""
     meta = answer.meta or {}
     if meta.get("status") == RunStatus.RUNNING:
         return _of_run("explain_run", "If it does not move: why, and what mends it.")(_, answer, None)
-    if not meta or meta.get("finalized_at"):
+    if not meta:
         return []
+    if meta.get("finalized_at"):
+        return _wait_or_list(agent_id, meta.get("planner_agent_id"), "The run is closed: this brings what is next.")
     return _of_run("finalize_workflow", "The run is over: this closes it.")(_, answer, None)
+
+
+def _wait_or_list(agent_id: str | None, planner: str | None, why: str, **which: Json) -> list[Call]:
+    """Return what brings an agent its next event; for a caller who may be the planner or not also the list of runs."""
+    told = agent_id or planner
+    waits = [] if told is None else [wait_again(told, why=why)]
+    listed = Step(tool="list_runs", arguments=which, why="It shows how the runs stand.").as_json()
+    return [*waits, listed] if agent_id is None else waits
+
+
+def _described(_: Arguments, __: Any, agent_id: str | None) -> list[Call]:
+    """Return what the language is read for: a run, or a schedule that starts runs."""
+    more: Call = {} if agent_id is None else {"planner_agent_id": agent_id}
+    written: Call = {"workflow_json": "<the workflow>", "agents_map_json": {"*": "<agent>"}, **more}
+    again: Call = {"name": "<its name>", "cron": "<when>", **written}
+    why = "It checks the workflow that you have written, and starts a run."
+    return [
+        Step(tool="start_run", arguments={**written, "input_json": "<its input>"}, why=why).as_json(),
+        Step(tool="create_schedule", arguments=again, why="Or: it starts a run at each tick.").as_json(),
+    ]
+
+
+def _scheduled(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
+    """Return what tells the planner how the runs of a schedule end."""
+    schedule = answer.schedule
+    why = "You are told when a run of the schedule is over or stands."
+    return _wait_or_list(agent_id, schedule.get("planner_agent_id"), why, tag=f"schedule:{schedule['name']}")
 
 
 def _valid(_: Arguments, answer: Any, __: str | None) -> list[Call]:
@@ -217,18 +267,25 @@ def _closed(checked: Arguments, answer: Any, agent_id: str | None) -> list[Call]
     return _of_run(_READ, "Its documents stay readable.", summary=True)(checked, answer, None)
 
 
-def _to_be_judged(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
-    """Return the verdict on what has waited longest, unless the page is long: the verdict repeats the criteria."""
-    if not answer.gates or agent_id is None or len(dump(answer.gates)) > _LONG_PAGE:
+def _to_be_judged(checked: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
+    """Return what leads to the verdict on what has waited longest. It repeats the criteria unless the page is long."""
+    if not answer.gates:
+        return _waiting(checked, answer, agent_id)
+    if agent_id is None:
         return []
     row = answer.gates[0]
     event = {**row, "gate": row["name"], "target_state": row["state"], "from": row["author"]}
-    return [to_judge(event, agent_id)[-1].as_json()]
+    beside = [{name: value for name, value in gate.items() if name != "output"} for gate in answer.gates]
+    if row.get("criteria") and len(dump(beside)) > _LONG_PAGE:
+        event["criteria"] = ["<a criterion of the gate, as it stands; so for each>"]
+    return [step.as_json() for step in to_judge(event, agent_id)]
 
 
-def _to_be_answered(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
+def _to_be_answered(checked: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
     """Return the answer to what has waited longest."""
-    if not answer.tasks or agent_id is None:
+    if not answer.tasks:
+        return _waiting(checked, answer, agent_id)
+    if agent_id is None:
         return []
     row = answer.tasks[0]
     if "question_id" in row:
@@ -243,11 +300,13 @@ def _to_be_answered(_: Arguments, answer: Any, agent_id: str | None) -> list[Cal
 
 
 AFTER: Final[Mapping[str, After]] = {
+    "describe_workflow_language": _described,
+    "create_schedule": _scheduled,
+    "operate_schedule": _scheduled,
     "validate_workflow": _valid,
     "complete_states": _completed,
     _READ: _looked_at,
     "create_workflow_control_plane": _begun,
-    "create_worker_agents": _manned,
     "notify_next_worker_agent": _watched,
     "notify_if_ready": _watched,
     "renew_state_lease": _kept,

@@ -35,8 +35,8 @@ def with_a_call(spec: ToolSpec, error: DcfError) -> str:
     if is_led or not isinstance(error, _THE_CALLERS) or names_a_call(spec, hint):
         return hint
     if hint == InvalidArgument.default_hint:
-        return f"Correct the argument and call {spec.name} again; nothing was changed."
-    return f"{hint} Then call {spec.name} again."
+        return f"Correct the argument and call `{spec.name}` again; nothing was changed."
+    return f"{hint} Then call `{spec.name}` again."
 
 
 def names_a_call(spec: ToolSpec, hint: str) -> bool:

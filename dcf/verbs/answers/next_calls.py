@@ -21,10 +21,13 @@ def is_of_ready_state(event: Json) -> TypeGuard[dict[str, Any]]:
     return isinstance(event.get("target_state"), str) and isinstance(event.get("workflow_id"), str)
 
 
-def wait_again(agent_id: str, acknowledged: str | None = None, why: str | None = None) -> Call:
+def wait_again(
+    agent_id: str, acknowledged: str | None = None, why: str | None = None, *, unassigned: bool = False
+) -> Call:
     """Return the call that waits for the next event; its id is new, so that a repetition of it finds its work again."""
     found = wait_for_event(agent_id)
     more: dict[str, Json] = {} if acknowledged is None else {"ack_message_id": acknowledged}
+    more |= {"unassigned": True} if unassigned else {}
     arguments = found.arguments | more | {"request_id": secrets.token_hex(4)}
     return Step(tool=found.tool, arguments=arguments, why=why or found.why).as_json()
 

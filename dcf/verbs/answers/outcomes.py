@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from dcf.core.completing.updates import Update
-from dcf.core.documents.answers import Updated
+from dcf.core.documents.answers import HeldUp, Updated
 from dcf.core.documents.model import RunStatus, Status
-from dcf.features.gates.refusals import GateRefusal
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
@@ -68,7 +67,7 @@ def calls_to_mend(
 
 def what_failed(refusal: Refusal) -> dict[str, Json]:
     """Return the criteria that a gate found to fail, as a member of an answer, where there are some."""
-    found = refusal.failed_criteria if isinstance(refusal, GateRefusal) else ()
+    found = refusal.failed_criteria if isinstance(refusal, HeldUp) else ()
     return {"failed_criteria": [dict(one) for one in found]} if found else {}
 
 

@@ -6,8 +6,8 @@ Values in angle brackets are to be filled in by the caller.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from dcf.core.definitions.open_tasks import AGENT, agents_map_for
 from dcf.values.json_text import Json
-from dcf.values.open_tasks import AGENT, agents_map_for
 from dcf.workforce.steps import Step
 
 _SAME: Final = "<the same workflow>"
@@ -56,22 +56,47 @@ def assign(workflow_id: str, tasks: Sequence[str]) -> list[Step]:
     ]
 
 
-def make_agents(workflow_id: str) -> Step:
-    """Return the call that makes and assigns the agents that Tasks ask for."""
+def make_agents(
+    workflow_id: str, why: str = "It makes the agents that the Tasks ask for, assigns and tells them."
+) -> Step:
+    """Return the call that makes and assigns agents of Tasks."""
     return Step(
         tool="create_worker_agents",
         arguments={"workflow_id": workflow_id},
-        why="It makes the agents that the Tasks ask for, assigns and tells them.",
+        why=why,
+    )
+
+
+def look(workflow_id: str) -> Step:
+    """Return the call that shows a run in short."""
+    return Step(
+        tool="read_workflow_control_plane",
+        arguments={"workflow_id": workflow_id, "summary": True},
+        why="It shows where the run stands.",
+    )
+
+
+def work_as(agent_id: str) -> Step:
+    """Return the call by which whoever works as an agent gets its Tasks: agents of dcf's own inbox are not woken."""
+    return Step(
+        tool="await_workflow_event",
+        arguments={"agent_id": agent_id, "timeout_s": 50},
+        why="The worker of this agent calls this, each worker with its own id: it brings the Task, leased.",
+    )
+
+
+def create_first(workflow_id: str, agents: Mapping[str, str]) -> Step:
+    """Return the call that creates a run whose agents were made before it."""
+    return Step(
+        tool="start_run",
+        arguments={"workflow_json": _SAME, "workflow_id": workflow_id, "agents_map_json": dict(agents)},
+        why="There is no such run yet: this creates and starts it; `create_workflow_control_plane` only creates it.",
     )
 
 
 def watch(workflow_id: str, planner: str | None) -> list[Step]:
     """Return the calls by which a planner learns what became of a run."""
-    read = Step(
-        tool="read_workflow_control_plane",
-        arguments={"workflow_id": workflow_id, "summary": True},
-        why="It shows where the run stands.",
-    )
+    read = look(workflow_id)
     if planner is None:
         return [read]
     arguments: dict[str, Json] = {"agent_id": planner, "timeout_s": 50}

@@ -49,6 +49,8 @@ def work_shown(app: "Application", workflow_id: str, leased: Leased, *, whole_in
     found |= told
     if doc.last_error is not None:
         found["last_error"] = doc.last_error
+    if doc.parked is not None:
+        found["parked"] = {"times": doc.parked.count, "seconds": doc.parked.seconds}
     if doc.questions is not None:
         found["questions"] = app.talking.questions_of(workflow_id, state, doc)
     found |= _warned(app, workflow_id, leased, definition)

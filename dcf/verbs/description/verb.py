@@ -317,8 +317,6 @@ class Verb:
         return parameters_of(self.function)[1:]
 
 
-_IN_BACKTICKS: Final = re.compile(r"`([a-z_]+)`")
-
 _OF_PAGES: Final = re.compile(r"\s+[A-Z][^.]*\bnext_cursor\b[^.]*\.")
 
 VERBS: Final[dict[str, Verb]] = {}
@@ -341,14 +339,6 @@ def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     return tuple(
         _parameter(parameter, hints[name]) for name, parameter in inspect.signature(function).parameters.items()
     )
-
-
-def worded(text: str, name: Callable[[str], str]) -> str:
-    """Return a text of a description for one interface: each word in backticks as that interface names it.
-
-    Such a word is a verb, an argument of the verb, or something that is called the same everywhere.
-    """
-    return _IN_BACKTICKS.sub(lambda match: name(match[1]), text)
 
 
 def paged(text: str, how: str) -> str:

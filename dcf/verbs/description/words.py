@@ -46,6 +46,16 @@ Cursor = Annotated[
     str | None,
     Argument(means="To go on: next_cursor of the answer before, same arguments.", max_length=600, plain=True),
 ]
+PrintedCursor = Annotated[
+    str | None,
+    Argument(
+        means="next_cursor of the answer before.",
+        max_length=100,
+        plain=True,
+        spelling="Go on here: printed below each page.",
+    ),
+]
+"""The next page, where the command prints the cursor."""
 DefinitionReference = Annotated[
     str | None,
     Argument(

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from dcf.values.json_text import Json
 from dcf.verbs.records.runs import RunStatusName
 
 
@@ -56,7 +56,7 @@ class CreatedControlPlane:
     started: bool = False
     created_keys: tuple[str, ...] = ()
     existing_keys: tuple[str, ...] = ()
-    meta_sample: Mapping[str, Any] = field(default_factory=dict)
+    meta_sample: Mapping[str, Json] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     defaulted: tuple[str, ...] = ()
     hint: str | None = None
@@ -67,8 +67,8 @@ class FinalizedRun:
     """How a run that is closed ended. `audit` is the stored record; `agents` are those that were deleted with it."""
 
     workflow_id: str
-    summary: Mapping[str, Any] = field(default_factory=dict)
-    audit: Mapping[str, Any] = field(default_factory=dict)
-    agents: tuple[Mapping[str, Any], ...] = ()
+    summary: Mapping[str, Json] = field(default_factory=dict)
+    audit: Mapping[str, Json] = field(default_factory=dict)
+    agents: tuple[Mapping[str, Json], ...] = ()
     warnings: tuple[str, ...] = ()
     hint: str | None = None

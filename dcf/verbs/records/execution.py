@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from dcf.values.json_text import Json
 from dcf.verbs.records.runs import RunStatusName
@@ -44,7 +45,7 @@ class UpdatedState:
     run_status: RunStatusName | None = None
     next_states: tuple[str, ...] = ()
     repeated: bool = False
-    retry_at: str | None = None
+    retry_at: datetime | None = None
     stored: Mapping[str, Json] | None = None
     work: Mapping[str, Json] | None = None
     failed_criteria: tuple[Mapping[str, Json], ...] | None = None

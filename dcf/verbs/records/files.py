@@ -1,6 +1,7 @@
 """What verbs on files answer."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal, TypeAlias
 
 EncodingName: TypeAlias = Literal["utf-8", "ascii", "latin-1", "base64"]
@@ -14,7 +15,7 @@ class ListedPath:
     path: str
     type: str
     size: int
-    modified: str
+    modified: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,7 +51,8 @@ class RenewedLease:
 class ReleasedState:
     """The lease and the state as they are now.
 
-    `status` is `lease_released`, or `lease_already_clear` if nobody held it.
+    `status` is `lease_released`, `lease_already_clear` if it had no lease, or `failed` (DCF.AccountLimit) if it waited
+    too long for usage limits.
     """
 
     workflow_id: str

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal, TypeAlias
 
 from dcf.values.json_text import Json
@@ -19,7 +20,7 @@ class OperatedRun:
 
     workflow_id: str
     run_status: RunStatusName
-    paused_at: str | None = None
+    paused_at: datetime | None = None
     announced: int | None = None
     repeated: bool = False
     hint: str | None = None
@@ -60,8 +61,8 @@ class ListedRun:
     tags: tuple[str, ...] = ()
     parent: str | None = None
     project: str | None = None
-    created_at: str | None = None
-    finished_at: str | None = None
+    created_at: datetime | None = None
+    finished_at: datetime | None = None
     finalized: bool = False
     hold: bool = False
     usage: Mapping[str, Json] | None = None

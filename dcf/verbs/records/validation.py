@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from dcf.errors import Problem
+from dcf.values.json_text import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,5 +20,5 @@ class ValidatedWorkflow:
     schema_errors: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     defaulted: tuple[str, ...] = ()
-    graph: Mapping[str, Any] = field(default_factory=dict)
-    resolution: Mapping[str, Any] = field(default_factory=dict)
+    graph: Mapping[str, Json] = field(default_factory=dict)
+    resolution: Mapping[str, Json] = field(default_factory=dict)

@@ -760,7 +760,7 @@ CALLS: Final[Mapping[str, CallRow]] = {
         "mcp_tools_csv_path mcp_cases_csv_path out_path", True, (), MethodForm("csv_to_stub_config", "", ""), None
     ),
     "await_workflow_event": CallRow(
-        "agent_id timeout_s ack_message_id lease lease_ttl_s lease_token lease_states lease_functions request_id whole_input",
+        "agent_id timeout_s ack_message_id lease lease_ttl_s lease_token lease_states lease_functions request_id whole_input unassigned",
         False,
         (),
         MethodForm("await_workflow_event", "agent_id", ""),
@@ -828,14 +828,23 @@ CALLS: Final[Mapping[str, CallRow]] = {
         None,
     ),
     "release_state_lease": CallRow(
-        "workflow_id state lease_token owner_agent_id force clear_owner epoch reason",
+        "workflow_id state lease_token owner_agent_id force clear_owner epoch reason limited_until limit_kind attempt_counts",
         False,
         (
             CommandForm(
                 "states release",
                 "workflow_id=RUN state=STATE",
                 "reason=--reason",
-                {"lease_token": None, "owner_agent_id": None, "force": True, "clear_owner": True, "epoch": None},
+                {
+                    "lease_token": None,
+                    "owner_agent_id": None,
+                    "force": True,
+                    "clear_owner": True,
+                    "epoch": None,
+                    "limited_until": None,
+                    "limit_kind": "limit",
+                    "attempt_counts": True,
+                },
             ),
         ),
         MethodForm("release", "workflow_id state", ""),

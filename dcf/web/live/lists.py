@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 EVERY_S: Final = 0.5
 _SHARE: Final = 4
-"""The time for reading lists is at most one part in so many."""
+"""The time for reading lists is at most one part in this number."""
 
 Listed: TypeAlias = Mapping[str, Json]
 """An answer of list_runs."""
@@ -58,31 +58,31 @@ class ListFeeds:
         `key` tells lists and callers apart, `after` is what `mark_of` returned for what the page shows.
         """
         first = await anyio.to_thread.run_sync(read, limiter=self._threads)
-        found = self._lists.setdefault(key, _ListFeed(read))
-        found.streams.add(stream)
-        if found.known is None:
-            found.known = first
+        feed = self._lists.setdefault(key, _ListFeed(read))
+        feed.streams.add(stream)
+        if feed.known is None:
+            feed.known = first
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._keep())
-        if mark_of(found.known) == after:
+        if mark_of(feed.known) == after:
             return ()
-        return (_whole(found.known), refresh())
+        return (_whole(feed.known), refresh())
 
     async def again(self, key: str) -> Sequence[StreamMessage]:
         """Return the whole list, for a page that was too slow."""
-        found = self._lists.get(key)
-        return () if found is None or found.known is None else (_whole(found.known), refresh())
+        feed = self._lists.get(key)
+        return () if feed is None or feed.known is None else (_whole(feed.known), refresh())
 
     def leave(self, stream: Stream, key: str) -> None:
-        """Tell a page nothing any more. Idempotent."""
-        found = self._lists.get(key)
-        if found is not None:
-            found.streams.discard(stream)
-            if not found.streams:
+        """Send no more events to a page. Idempotent."""
+        feed = self._lists.get(key)
+        if feed is not None:
+            feed.streams.discard(stream)
+            if not feed.streams:
                 del self._lists[key]
 
     async def close(self) -> None:
-        """Read no list any more."""
+        """Stop reading lists."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -93,30 +93,30 @@ class ListFeeds:
         loop = asyncio.get_running_loop()
         while self._lists:
             began = loop.time()
-            for found in list(self._lists.values()):
-                await self._look(found)
+            for feed in list(self._lists.values()):
+                await self._look(feed)
             spent = loop.time() - began
             await asyncio.sleep(max(EVERY_S, _SHARE * spent))
 
-    async def _look(self, found: _ListFeed) -> None:
+    async def _look(self, feed: _ListFeed) -> None:
         """Read a list, and tell its pages what changed since the last time."""
         try:
-            now = await anyio.to_thread.run_sync(found.read, limiter=self._threads)
+            now = await anyio.to_thread.run_sync(feed.read, limiter=self._threads)
         except ToolRefused:  # Redis is away, or the caller may not any more: asking again tells the page which
-            _end(found)
+            _end(feed)
             return
         except Exception:  # a bug must not leave pages waiting
             log.exception("a list of runs could not be read")
-            _end(found)
+            _end(feed)
             return
-        before, found.known = found.known, now
+        before, feed.known = feed.known, now
         if before is not None and mark_of(before) != mark_of(now):
-            found.is_changed = True
-            _tell(found, message("changed", _changes(before, now), event_id=mark_of(now)))
-        passed = asyncio.get_running_loop().time() - found.refreshed_at
-        if found.is_changed and passed >= self._every_s():
-            found.is_changed, found.refreshed_at = False, asyncio.get_running_loop().time()
-            _tell(found, refresh())
+            feed.is_changed = True
+            _tell(feed, message("changed", _changes(before, now), event_id=mark_of(now)))
+        passed = asyncio.get_running_loop().time() - feed.refreshed_at
+        if feed.is_changed and passed >= self._every_s():
+            feed.is_changed, feed.refreshed_at = False, asyncio.get_running_loop().time()
+            _tell(feed, refresh())
 
 
 def reader_of(ask: Callable[..., Listed], asked: Mapping[str, Json]) -> ReadList:
@@ -130,14 +130,14 @@ def mark_of(listed: Listed) -> str:
     return hashlib.blake2b(dump_bytes(shown), digest_size=8).hexdigest()
 
 
-def _end(found: _ListFeed) -> None:
-    for stream in found.streams:
+def _end(feed: _ListFeed) -> None:
+    for stream in feed.streams:
         stream.end()
 
 
-def _tell(found: _ListFeed, told: StreamMessage) -> None:
-    for stream in found.streams:
-        stream.put(told)
+def _tell(feed: _ListFeed, event: StreamMessage) -> None:
+    for stream in feed.streams:
+        stream.put(event)
 
 
 def _whole(now: Listed) -> StreamMessage:

@@ -41,7 +41,7 @@ def message(
 
 
 class Stream:
-    """What waits to be sent to one page of a visitor."""
+    """The events that are not yet sent to one page of a visitor."""
 
     def __init__(self, visitor: str) -> None:
         self.visitor = visitor
@@ -67,7 +67,7 @@ class Stream:
         self._stirred.set()
 
     async def stir(self, seconds: float) -> None:
-        """Wait until there is something to do, at most so long."""
+        """Wait until there is something to do, at most `timeout_s`."""
         try:
             async with asyncio.timeout(seconds):
                 await self._stirred.wait()
@@ -121,7 +121,7 @@ class Streams:
             self._of_visitors = +self._of_visitors
 
     def end(self) -> None:
-        """End all streams, and open none any more."""
+        """End all streams, and open no new ones."""
         self._is_over = True
         for stream in self._open:
             stream.end()

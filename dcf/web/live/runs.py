@@ -109,7 +109,7 @@ class RunFeeds:
         return FirstTold([read.reset, refresh()], _FROM_BEGINNING if read.last_id is None else place(read.last_id))
 
     def leave(self, stream: Stream, workflow_id: str) -> None:
-        """Tell a page nothing any more. Idempotent."""
+        """Send no more events to a page. Idempotent."""
         feed = self._feeds.get(workflow_id)
         if feed is None:
             return

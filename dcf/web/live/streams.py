@@ -33,7 +33,7 @@ from dcf.web.visit import ToolRefused, Visit
 log = logging.getLogger(__name__)
 
 HEARTBEAT_S: Final = 15.0
-"""Seconds of silence after which a comment is sent: it finds out that nobody listens, and keeps proxies patient."""
+"""Seconds of silence after which a comment is sent: it detects closed connections, and keeps open ones."""
 CHECK_S: Final = 5.0
 """Seconds after which it is looked up again whether the visit holds."""
 RETRY_MS: Final = (1500, 3000)
@@ -154,7 +154,7 @@ class LivePages:
 def live_routes(live: LivePages, visit_of: VisitOf, answered: Answered, holds: Holds = always) -> list[Route]:
     """Return the routes of the streams.
 
-    `visit_of` says who asks, `answered` makes answers out of errors, and `holds` says whether an open stream may go on.
+    `visit_of` says who asks, `answered` makes answers out of errors, and `holds` says whether a stream may continue.
     """
 
     async def of_run(request: Request) -> Response:
@@ -170,7 +170,7 @@ def live_routes(live: LivePages, visit_of: VisitOf, answered: Answered, holds: H
 
 
 def _only_get(answer: Answer) -> Answer:
-    """Refuse HEAD, which Starlette lets in with GET: the stream would go on with nobody to read it."""
+    """Reject HEAD, which Starlette accepts with GET: the stream would continue without a reader."""
 
     async def checked(request: Request) -> Response:
         if request.method != "GET":

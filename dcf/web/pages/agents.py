@@ -119,7 +119,7 @@ def _agents(
     ago = {one["agent_id"]: one["ago_s"] for one in seen}
     known = {one["agent_id"]: one for one in registered}
     found = []
-    for agent_id in dict.fromkeys((*(one.agent_id for one in leases), *ago, *known)):
+    for agent_id in dict.fromkeys((*(lease.agent_id for lease in leases), *ago, *known)):
         there = known.get(agent_id, {})
         found.append(
             {

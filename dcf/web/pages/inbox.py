@@ -1,6 +1,6 @@
 """The inbox: what waits for people - human tasks, questions of workers, verdicts on outputs - and the forms to answer.
 
-What a schema asks for is checked here before it is sent to the action, so that a problem is told at its field. Nothing
+What a schema asks for is checked here before it is sent to the action, so that a problem is shown at its field. Nothing
 is changed here.
 """
 
@@ -28,14 +28,14 @@ def inbox_page(visit: Visit, parameters: Mapping[str, str]) -> str:
     group, cursor = parameters.get("group") or None, parameters.get("cursor") or None
     who = {} if run is not None else {"person": person}
     now = this_moment()
-    found = visit.ask("list_human_tasks", limit=_LISTED, **_given(workflow_id=run, group=group, cursor=cursor, **who))
-    may_judge = visit.caller.agent_id in {None, person}  # nobody asks for the verdicts of another
+    answer = visit.ask("list_human_tasks", limit=_LISTED, **_given(workflow_id=run, group=group, cursor=cursor, **who))
+    may_judge = visit.caller.agent_id in {None, person}  # a caller cannot list the verdicts of another
     gates = _gates(visit, run, person, group) if cursor is None and (run is not None or may_judge) else ()
-    tasks = [of_task(one, now) for one in found["tasks"]]
+    tasks = [of_task(task, now) for task in answer["tasks"]]
     listed = {(item.run, item.state, item.known.get("gate")) for item in tasks}
-    items = [*tasks, *(one for one in gates if (one.run, one.state, one.known["gate"]) not in listed)]
+    items = [*tasks, *(gate for gate in gates if (gate.run, gate.state, gate.known["gate"]) not in listed)]
     again = {"run": run, "person": parameters.get("person"), "group": group}
-    further = found["next_cursor"]
+    further = answer["next_cursor"]
     return html(
         "inbox.html",
         title="Inbox",
@@ -64,11 +64,13 @@ def check_answer(visit: Visit, filled: Filled) -> str:
     items = _at(visit, run, state) if run and state else ()
     item = next((one for one in items if _names(one, filled)), None)
     if item is None:
-        raise InvalidArgument("That does not wait any more, or waits for something else by now.", "Look at the inbox.")
-    told, problems = item.read(filled)
+        raise InvalidArgument(
+            "This task no longer waits, or it was entered again.", "Open the inbox and answer it there."
+        )
+    reply, problems = item.read(filled)
     if problems:
         return _shown(visit, run, state, ((item, filled, problems),))
-    sent = {**item.known, **told}
+    sent = {**item.known, **reply}
     return html(
         "checked.html",
         title=item.title,
@@ -79,7 +81,7 @@ def check_answer(visit: Visit, filled: Filled) -> str:
         asked=(),
         sent={name: value if isinstance(value, str | int) else dump(value) for name, value in sent.items()},
         documents={name: value for name, value in sent.items() if not isinstance(value, str | int)},
-        facts={name: value for name, value in told.items() if isinstance(value, str)},
+        facts={name: value for name, value in reply.items() if isinstance(value, str)},
         back=f"/ui/inbox{query(run=run, state=state)}",
         after="/ui/inbox",
     )
@@ -119,13 +121,13 @@ def _at(visit: Visit, run: str, state: str) -> tuple[InboxItem, ...]:
 
 
 def _gates(visit: Visit, run: str | None, person: str | None, group: str | None) -> Iterable[InboxItem]:
-    """Return the verdicts that are asked of a person or agent, or in a run; nobody's without either."""
+    """Return the verdicts that are asked of a person or agent, or in a run; none without either."""
     if run is None and person is None:
         return ()
-    wanted: dict[str, Any] = {"workflow_id": run} if run is not None else {"agent_id": person, "group": group}
+    arguments: dict[str, Any] = {"workflow_id": run} if run is not None else {"agent_id": person, "group": group}
     now = this_moment()
-    return [of_gate(row, now) for row in visit.ask("list_gates", limit=_LISTED, **_given(**wanted))["gates"]]
+    return [of_gate(row, now) for row in visit.ask("list_gates", limit=_LISTED, **_given(**arguments))["gates"]]
 
 
-def _given(**wanted: Json) -> dict[str, Json]:
-    return {name: value for name, value in wanted.items() if value is not None}
+def _given(**arguments: Json) -> dict[str, Json]:
+    return {name: value for name, value in arguments.items() if value is not None}

@@ -1,4 +1,4 @@
-"""What waits for people, as one kind of item: a human task, the question of a worker, or a verdict on an output.
+"""The items that wait for people, as one type: a human task, the question of a worker, or a verdict on an output.
 
 Pure: it says what is shown of each, which form answers it, and what a form that was filled in means as arguments.
 """
@@ -151,7 +151,7 @@ def _verdicts(value: Json, schema: Json) -> Json:
 
 def _facts(row: Mapping[str, Json], now: str) -> tuple[tuple[str, str], ...]:
     left = between(now, row.get("deadline"))
-    until = "" if left is None else f"in {span(left)}" if left > 0 else "its time is over"
+    until = "" if left is None else f"in {span(left)}" if left > 0 else "its deadline has passed"
     whom = [f"group {one['group']}" if isinstance(one, dict) else str(one) for one in row.get("to", ())]
     found = (
         ("asked", ", ".join(whom) or "anybody"),

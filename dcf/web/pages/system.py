@@ -52,7 +52,7 @@ def system_page(visit: Visit, parameters: Mapping[str, str]) -> str:
 
 
 def _health(visit: Visit) -> Mapping[str, Json]:
-    """Return the health report; whoever gets one may see the rest as well."""
+    """Return the health report; a caller that gets it may see the rest as well."""
     if visit.caller.local and not visit.may("read_health"):
         told = "forbidden: The local user of this server is no operator, and this page is for operators."
         raise ToolRefused({"code": "forbidden", "error": told, "hint": _BECOME})

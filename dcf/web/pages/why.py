@@ -18,7 +18,7 @@ _LISTED: Final = 20
 _OF_ONE: Final = 3
 """Most findings that the page of all runs shows of one run."""
 _IN_SENTENCE: Final = frozenset({"root"})
-"""Evidence that stands in the sentence already."""
+"""Evidence that the sentence contains already."""
 
 
 def why_page(visit: Visit, parameters: Mapping[str, str]) -> str:
@@ -31,7 +31,7 @@ def _of_one(visit: Visit, run: str, state: str | None) -> str:
     position = _newest_event(visit, run)
     at = this_moment()
     found = visit.ask("explain_run", workflow_id=run, **({} if state is None else {"state": state}))
-    shown = {**found, "findings": [_finding(run, one, found["at"]) for one in found["findings"]]}
+    shown = {**found, "findings": [_finding(run, finding, found["at"]) for finding in found["findings"]]}
     title = f"Why {run}" if state is None else f"Why {state} of {run}"
     back = f"/ui/why{query(run=run, state=state)}"
     return html(
@@ -108,7 +108,7 @@ def _explained(visit: Visit, row: Mapping[str, Json]) -> dict[str, Json] | None:
         if refused.code == "unknown_run":
             return None
         raise
-    findings = [_finding(row["workflow_id"], one, found["at"]) for one in found["findings"]]
+    findings = [_finding(row["workflow_id"], finding, found["at"]) for finding in found["findings"]]
     return {
         **found,
         "workflow_name": row.get("workflow_name"),
@@ -136,5 +136,7 @@ def _finding(run: str, finding: Mapping[str, Json], at: Json) -> dict[str, Any]:
 
 def _order(run: Mapping[str, Json]) -> tuple[bool, str]:
     """Sort what is stuck first, and there what has been so for longest."""
-    since = min((one["since"] or "~" for one in run["findings"] if one["stuck"] is run["stuck"]), default="~")
+    since = min(
+        (finding["since"] or "~" for finding in run["findings"] if finding["stuck"] is run["stuck"]), default="~"
+    )
     return not run["stuck"], since

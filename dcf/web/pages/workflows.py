@@ -22,7 +22,7 @@ from dcf.workflows.drawing import draw_svg
 KINDS: Final[tuple[str, ...]] = (
     "workflow",
     "skill",
-    *(one for one in get_args(DefinitionKindName) if one not in {"workflow", "skill"}),
+    *(kind for kind in get_args(DefinitionKindName) if kind not in {"workflow", "skill"}),
 )
 _LISTED: Final = 30
 _RUNS: Final = 8
@@ -42,8 +42,8 @@ def workflows_page(visit: Visit, parameters: Mapping[str, str]) -> str:
     """Return the catalogue: of one kind, with a search. Raise InvalidArgument for a kind that there is not."""
     kind, text = _kind(parameters), parameters.get("text") or None
     cursor = parameters.get("cursor") or None
-    found = visit.ask("search_definitions", kind=kind, text=text, cursor=cursor, limit=_LISTED)
-    further = found["next_cursor"]
+    answer = visit.ask("search_definitions", kind=kind, text=text, cursor=cursor, limit=_LISTED)
+    further = answer["next_cursor"]
     return html(
         "workflows.html",
         title="Workflows and skills",
@@ -51,9 +51,9 @@ def workflows_page(visit: Visit, parameters: Mapping[str, str]) -> str:
         kinds=[(one, f"/ui/workflows{query(kind=one, text=text)}") for one in KINDS],
         kind=kind,
         text=text or "",
-        rows=[(one, _link_of(one)) for one in found["definitions"]],
-        total=found["total"],
-        is_exact=found["total_is_exact"],
+        rows=[(definition, _link_of(definition)) for definition in answer["definitions"]],
+        total=answer["total"],
+        is_exact=answer["total_is_exact"],
         further=None if further is None else f"/ui/workflows{query(kind=kind, text=text, cursor=further)}",
         first=None if cursor is None else f"/ui/workflows{query(kind=kind, text=text)}",
         validates=visit.may("validate_workflow"),
@@ -68,12 +68,12 @@ def workflow_page(visit: Visit, parameters: Mapping[str, str], name: str) -> str
 def check_start(visit: Visit, filled: Filled) -> str:
     """Return what a start form would send, to be confirmed, or the form with what is wrong with it."""
     name = filled.get("name", "")
-    found = _asked(visit, name, {"version": filled.get("version", "")})
-    value, problems = read_form(_input_schema(found), _INPUT, filled)
+    answer = _asked(visit, name, {"version": filled.get("version", "")})
+    value, problems = read_form(_input_schema(answer), _INPUT, filled)
     if problems:
-        return _shown(visit, found, filled, problems)
+        return _shown(visit, answer, filled, problems)
     more = {one: filled.get(one, "").strip() for one in ("workflow_id", "project")}
-    sent = {"definition": _reference(found), _INPUT: dump(value)} | {one: told for one, told in more.items() if told}
+    sent = {"definition": _reference(answer), _INPUT: dump(value)} | {one: told for one, told in more.items() if told}
     return html(
         "checked.html",
         title=f"Start {name}",
@@ -85,7 +85,7 @@ def check_start(visit: Visit, filled: Filled) -> str:
         sent=sent,
         documents={_INPUT: value},
         facts={one: told for one, told in sent.items() if one != _INPUT},
-        back=workflow_link(name, version=found["version"]),
+        back=workflow_link(name, version=answer["version"]),
         after="/ui/runs",
     )
 
@@ -113,8 +113,8 @@ def check_workflow(visit: Visit, filled: Filled) -> str:
 def _asked(visit: Visit, name: str, parameters: Mapping[str, str]) -> Mapping[str, Json]:
     kind, version = _kind(parameters), parameters.get("version") or None
     asked = {"kind": kind, "name": name} | ({} if version is None else {"version": version})
-    found: Mapping[str, Json] = visit.ask("get_definition", **asked)["definition"]
-    return found
+    answer: Mapping[str, Json] = visit.ask("get_definition", **asked)["definition"]
+    return answer
 
 
 def _kind(parameters: Mapping[str, str]) -> str:
@@ -131,21 +131,21 @@ def _link_of(row: Mapping[str, Json]) -> str:
     return workflow_link(row["name"], kind=row["kind"], version=row["version"])
 
 
-def _shown(visit: Visit, found: Mapping[str, Json], filled: Filled | None, problems: Mapping[str, str]) -> str:
-    is_workflow, name, content = found["kind"] == "workflow", found["name"], found["content"]
-    verdict = _verdict(visit, found)
+def _shown(visit: Visit, answer: Mapping[str, Json], filled: Filled | None, problems: Mapping[str, str]) -> str:
+    is_workflow, name, content = answer["kind"] == "workflow", answer["name"], answer["content"]
+    verdict = _verdict(visit, answer)
     lines = lines_of_text(content) if isinstance(content, str) else lines_of(content)
-    kind = None if is_workflow else found["kind"]
-    is_startable = is_workflow and found["source"] == "kept" and found["project"] in {None, visit.caller.project}
+    kind = None if is_workflow else answer["kind"]
+    is_startable = is_workflow and answer["source"] == "kept" and answer["project"] in {None, visit.caller.project}
     runs = visit.ask("list_runs", workflow=name, limit=_RUNS_READ)["runs"] if is_workflow else None
-    versions = dict.fromkeys([*found["versions"], found["version"], *(one["version"] for one in runs or ())])
+    versions = dict.fromkeys([*answer["versions"], answer["version"], *(run["version"] for run in runs or ())])
     return html(
         "workflow.html",
         title=name,
         visit=visit,
-        found=found,
-        versions=[(one, workflow_link(name, kind=kind, version=one)) for one in versions if one],
-        facts=_facts(found),
+        found=answer,
+        versions=[(version, workflow_link(name, kind=kind, version=version)) for version in versions if version],
+        facts=_facts(answer),
         verdict=verdict,
         lines=_source(lines, verdict),
         count=len(lines),
@@ -153,17 +153,17 @@ def _shown(visit: Visit, found: Mapping[str, Json], filled: Filled | None, probl
         runs=None if runs is None else runs[:_RUNS],
         all_runs=f"/ui/runs{query(workflow=name)}",
         is_startable=is_startable,
-        form=form_of(_input_schema(found), _INPUT, "Input", filled) if is_startable else None,
+        form=form_of(_input_schema(answer), _INPUT, "Input", filled) if is_startable else None,
         filled=filled or {},
         problems=problems,
-        reference=_reference(found),
+        reference=_reference(answer),
     )
 
 
-def _verdict(visit: Visit, found: Mapping[str, Json]) -> Mapping[str, Json] | None:
+def _verdict(visit: Visit, answer: Mapping[str, Json]) -> Mapping[str, Json] | None:
     """Return what is wrong with a workflow or skill; None for what has no rules, or where nothing is validated."""
-    tool, argument = _VALIDATED.get(str(found["kind"]), ("", ""))
-    return visit.ask(tool, **{argument: found["content"]}) if tool and visit.may(tool) else None
+    tool, argument = _VALIDATED.get(str(answer["kind"]), ("", ""))
+    return visit.ask(tool, **{argument: answer["content"]}) if tool and visit.may(tool) else None
 
 
 _VALIDATED: Final = {
@@ -172,20 +172,20 @@ _VALIDATED: Final = {
 }
 
 
-def _facts(found: Mapping[str, Json]) -> list[tuple[str, Json]]:
+def _facts(answer: Mapping[str, Json]) -> list[tuple[str, Json]]:
     names = ("kind", "version", "description", "tags", "project", "updated_at", "expires_at")
-    shown = [(name.replace("_", " "), found.get(name)) for name in names]
-    return [*((name, value) for name, value in shown if value), ("hash", found["sha256"][:12])]
+    shown = [(name.replace("_", " "), answer.get(name)) for name in names]
+    return [*((name, value) for name, value in shown if value), ("hash", answer["sha256"][:12])]
 
 
-def _input_schema(found: Mapping[str, Json]) -> Json:
-    content = found["content"]
+def _input_schema(answer: Mapping[str, Json]) -> Json:
+    content = answer["content"]
     return content.get("workflow_input_schema") if isinstance(content, dict) else None
 
 
-def _reference(found: Mapping[str, Json]) -> str:
+def _reference(answer: Mapping[str, Json]) -> str:
     """Return how a start names exactly this version: by name and version, else by its hash."""
-    return f"{found['name']}@{found['version']}" if found["version"] else str(found["sha256"])
+    return f"{answer['name']}@{answer['version']}" if answer["version"] else str(answer["sha256"])
 
 
 def _source(lines: list[SourceLine], verdict: Mapping[str, Json] | None) -> list[SourceLine]:

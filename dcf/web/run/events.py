@@ -31,7 +31,7 @@ def events_tab(histories: Histories, address: RunAddress) -> dict[str, Any]:
     older = page.next_cursor if after is None else ends[1] or after
     newer = ends[0] or before if before is not None else page.next_cursor if after is not None else None
     return {
-        "events": [_event(one, address) for one in events],
+        "events": [_event(event, address) for event in events],
         "older": None if older is None else address.here(before=older, after=None),
         "newer": None if newer is None else address.here(after=newer, before=None),
         "newest": None if before is None and after is None else address.here(before=None, after=None),

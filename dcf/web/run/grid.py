@@ -33,7 +33,7 @@ def grid(visit: Visit, seen: Glance, address: RunAddress, inside: str) -> dict[s
             if count > 0
         ],
         "failed": [_cell(one, address) for one in found.failed],
-        "cells": [_cell(one, address) for one in found.rows],
+        "cells": [_cell(row, address) for row in found.rows],
         "pages": pages(found.size, found.first, found.most, address),
         "back": address.here(inside=None, row=None),
         "link": address.to_state(owner),

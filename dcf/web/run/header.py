@@ -1,4 +1,4 @@
-"""The head of a run's page: how it stands, how far it is, what failed, why it does not move, and the runs around it."""
+"""The head of a run's page: its result or status, its progress, the answers it waits for, and related runs."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -6,17 +6,18 @@ from typing import Any, Final
 
 from dcf.asl.machine import Task
 from dcf.core.definitions import needs
-from dcf.core.documents.model import Status
 from dcf.core.leasing.blockers import word_of
 from dcf.features.diagnosis.operations import Explanation
 from dcf.runs.views.overview import Glance
 from dcf.values.instants import from_text, to_text
 from dcf.values.json_text import Json
+from dcf.web.run.ending import answers, ending
+from dcf.web.run.remedies import is_answered
 from dcf.web.run.view import RunAddress
 from dcf.web.run.words import label, span
 from dcf.web.templating import run_link, runs_link
 
-_FAILED_SHOWN: Final = 5
+_MAPS_SHOWN: Final = 5
 _FINDINGS_SHOWN: Final = 10
 _FACTS: Final = (
     *("project", "planner_agent_id", "created_by", "tags", "paused_at", "paused_because", "finalized_at"),
@@ -28,14 +29,16 @@ _ORDER: Final = ("succeeded", "skipped", "failed", "cancelled", "running", "pend
 def header(seen: Glance, why: Explanation, address: RunAddress) -> dict[str, Any]:
     """Return what the templates show above the tabs."""
     meta = seen.meta
+    findings = why.as_json()["findings"][:_FINDINGS_SHOWN]
     return {
         "word": word_of(meta),
         "meta": meta,
         "times": _times(seen),
         "progress": _progress(seen),
         "facts": [(name.replace("_", " "), meta[name]) for name in _FACTS if meta.get(name) not in (None, [], "", {})],
-        "failures": _failures(seen, address),
-        "why": [_finding(one, address) for one in why.as_json()["findings"][:_FINDINGS_SHOWN]],
+        "ending": ending(seen, address),
+        "answers": answers(findings, seen.workflow_id),
+        "why": [_finding(finding, address) for finding in findings if not is_answered(finding)],
         "is_stuck": why.is_stuck,
         "around": _around(seen),
     }
@@ -78,7 +81,7 @@ def _progress(seen: Glance) -> dict[str, Any]:
         "is_whole": seen.is_whole,
         "maps": [
             {"label": label(path), "path": path, "done": one.done, "failed": one.failed, "size": one.size}
-            for path, one in list(seen.shares.items())[:_FAILED_SHOWN]
+            for path, one in list(seen.shares.items())[:_MAPS_SHOWN]
         ],
     }
 
@@ -97,26 +100,6 @@ def _iterations(seen: Glance) -> Counter[str]:
 def _is_in_map(seen: Glance, path: str) -> bool:
     place = needs.place_of(seen.definition, path)
     return place is None or any(owner in seen.shares for owner in place.parents)
-
-
-def _failures(seen: Glance, address: RunAddress) -> dict[str, Any]:
-    """Return the states that failed, each with its error, and the error of the run."""
-    failed = [one for one in seen.states.values() if one.doc.status is Status.FAILED]
-    shown = [
-        {
-            "path": one.path,
-            "label": label(one.path),
-            "error": one.doc.last_error or "",
-            "link": address.to_state(one.path),
-        }
-        for one in failed[:_FAILED_SHOWN]
-    ]
-    return {
-        "states": shown,
-        "more": len(failed) - len(shown),
-        "error": seen.meta.get("error"),
-        "cause": seen.meta.get("cause"),
-    }
 
 
 def _finding(finding: Mapping[str, Json], address: RunAddress) -> dict[str, Any]:
@@ -138,7 +121,9 @@ def _around(seen: Glance) -> list[tuple[str, str, str]]:
         found.append(("started by", f"{parent['run']} in {state}", run_link(parent["run"], state=state)))
     if isinstance(meta.get("rerun_of"), str):
         found.append(("rerun of", str(meta["rerun_of"]), run_link(str(meta["rerun_of"]))))
-    found += [("rerun as", one, run_link(one)) for one in (meta.get("reruns") or ())[-3:] if isinstance(one, str)]
+    found += [
+        ("rerun as", rerun, run_link(rerun)) for rerun in (meta.get("reruns") or ())[-3:] if isinstance(rerun, str)
+    ]
     if any(_starts_run(seen, path) for path in seen.states):
         found.append(("child runs", "list", runs_link(parent=seen.workflow_id)))
     return found

@@ -1,4 +1,4 @@
-"""The panel beside a run's page: all that is known of the chosen state, long values cut with a link to the whole."""
+"""The panel of the chosen state on a run's page: all its data, long values cut with a link to the whole."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -28,47 +28,47 @@ def panel(visit: Visit, seen: Glance, address: RunAddress) -> dict[str, Any] | N
     if address.state is None:
         return None
     has_usage = "usage" in seen.meta
-    found = closeup(visit.application, seen.definition, seen.workflow_id, address.state, has_usage=has_usage)
-    view = found.view
+    details = closeup(visit.application, seen.definition, seen.workflow_id, address.state, has_usage=has_usage)
+    view = details.view
     return {
-        "path": found.path,
+        "path": details.path,
         "doc": None if view is None else view.as_json(),
-        "label": label(found.path),
-        "kind": found.kind,
+        "label": label(details.path),
+        "kind": details.kind,
         "status": None if view is None else view.doc.status.value,
-        "facts": [] if view is None else list(_facts(view, found)),
+        "facts": [] if view is None else list(_facts(view, details)),
         "error": None if view is None else view.doc.last_error,
         "is_over": view is not None and view.doc.status.is_terminal and view.doc.status is not Status.FAILED,
-        "inside": address.inside(found.path) if view is not None and view.doc.scope is not None else None,
-        "around": _around(found, address),
-        "documents": _documents(found, address),
-        "brief": found.brief,
-        "skills": list(found.brief.skills),
-        "gates": _gates(found),
-        "verdicts": [one.as_json() for one in reversed(found.gates.verdicts[-_VERDICTS:])],
-        "questions": [asking.shown(one) for one in found.questions[-_QUESTIONS:]],
-        "notified": _notified(found),
-        "entries": [one.as_json() for one in found.entries],
+        "inside": address.inside(details.path) if view is not None and view.doc.scope is not None else None,
+        "around": _around(details, address),
+        "documents": _documents(details, address),
+        "brief": details.brief,
+        "skills": list(details.brief.skills),
+        "gates": _gates(details),
+        "verdicts": [verdict.as_json() for verdict in reversed(details.gates.verdicts[-_VERDICTS:])],
+        "questions": [asking.shown(question) for question in details.questions[-_QUESTIONS:]],
+        "notified": _notified(details),
+        "entries": [entry.as_json() for entry in details.entries],
         "artifacts": [
-            {**one.as_json(), "link": artifact_link(seen.workflow_id, one.artifact_id)}
-            for one in found.artifacts[:_ARTIFACTS]
+            {**artifact.as_json(), "link": artifact_link(seen.workflow_id, artifact.artifact_id)}
+            for artifact in details.artifacts[:_ARTIFACTS]
         ],
-        "usage": found.usage,
-        "child": None if found.child is None else (found.child, run_link(found.child)),
-        "children": None if found.child is None else runs_link(parent=seen.workflow_id),
-        "events": run_link(seen.workflow_id, tab="events", state=found.path),
+        "usage": details.usage,
+        "child": None if details.child is None else (details.child, run_link(details.child)),
+        "children": None if details.child is None else runs_link(parent=seen.workflow_id),
+        "events": run_link(seen.workflow_id, tab="events", state=details.path),
         "closed": address.to_state(None),
     }
 
 
-def _facts(view: StateView, found: Closeup) -> Iterator[tuple[str, Json]]:
+def _facts(view: StateView, details: Closeup) -> Iterator[tuple[str, Json]]:
     """Yield what is to be said of a state, each with its name; what is not known is left out."""
-    doc, time = view.doc, took(view, found.now)
+    doc, time = view.doc, took(view, details.now)
     waiting = [name for name, epoch in doc.waits_for.items() if not epoch]
     tally = "" if view.tally is None or doc.scope is None else f"{view.tally.done} of {doc.scope.size} ended"
-    told: tuple[tuple[str, Json], ...] = (
-        ("source", found.source),
-        ("now", holding(view, found.now)),
+    facts: tuple[tuple[str, Json], ...] = (
+        ("source", details.source),
+        ("now", holding(view, details.now)),
         ("assigned to", ", ".join(view.agents)),
         ("attempts", doc.attempts),
         ("retries", doc.retries),
@@ -79,50 +79,50 @@ def _facts(view: StateView, found: Closeup) -> Iterator[tuple[str, Json]]:
         ("iterations", tally and f"{tally}, {view.tally.failed if view.tally else 0} failed"),
         ("waits for", ", ".join(waiting)),
     )
-    return ((name, value) for name, value in told if value)
+    return ((name, value) for name, value in facts if value)
 
 
 def _utc(at: int | None) -> str:
     return "" if at is None else f"{to_text(at)[:19].replace('T', ' ')} UTC"
 
 
-def _around(found: Closeup, address: RunAddress) -> list[tuple[str, str]]:
+def _around(details: Closeup, address: RunAddress) -> list[tuple[str, str]]:
     """Return the Parallel and Map states around it, with their addresses."""
-    return [(label(owner), address.inside(owner)) for owner in ancestors(found.path)]
+    return [(label(owner), address.inside(owner)) for owner in ancestors(details.path)]
 
 
-def _documents(found: Closeup, address: RunAddress) -> list[dict[str, Any]]:
-    view = found.view
+def _documents(details: Closeup, address: RunAddress) -> list[dict[str, Any]]:
+    view = details.view
     if view is None:
         return []
     values = (("input", view.given), ("output", view.output))
     return [
-        {"name": name, "value": value, "link": value_link(address.workflow_id, name, found.path)}
+        {"name": name, "value": value, "link": value_link(address.workflow_id, name, details.path)}
         for name, value in values
         if value is not MISSING
     ]
 
 
-def _gates(found: Closeup) -> list[dict[str, Json]]:
+def _gates(details: Closeup) -> list[dict[str, Json]]:
     """Return the gates of a state, each with how it stands for the output that was submitted."""
-    doc = None if found.view is None else found.view.doc
+    doc = None if details.view is None else details.view.doc
     gated = None if doc is None else doc.gated
     shown: list[dict[str, Json]] = []
-    for gate in found.brief.gates:
+    for gate in details.brief.gates:
         is_open = gated is not None and gated.gate(gate.name) is not None
-        verdict = next((one.verdict for one in reversed(found.gates.verdicts) if one.gate == gate.name), None)
-        waived = gate.name in found.gates.waived
+        verdict = next((one.verdict for one in reversed(details.gates.verdicts) if one.gate == gate.name), None)
+        waived = gate.name in details.gates.waived
         standing = "waits for its verdict" if is_open else "waived" if waived else verdict or "not asked yet"
-        shown.append({"name": gate.name, "standing": standing, "failed": found.gates.attempts.get(gate.name, 0)})
+        shown.append({"name": gate.name, "standing": standing, "failed": details.gates.attempts.get(gate.name, 0)})
     return shown
 
 
-def _notified(found: Closeup) -> Mapping[str, Json] | None:
-    """Return how the agents of a state were told of it in this visit."""
-    if found.view is None:
+def _notified(details: Closeup) -> Mapping[str, Json] | None:
+    """Return the notifications of the agents of a state in this visit."""
+    if details.view is None:
         return None
-    epoch = found.view.doc.lease.epoch
-    sent, trouble, times = found.told.sent, found.told.trouble(epoch), found.told.times(epoch)
+    epoch = details.view.doc.lease.epoch
+    sent, trouble, times = details.told.sent, details.told.trouble(epoch), details.told.times(epoch)
     if not times:
         return None
     return {

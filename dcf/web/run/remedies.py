@@ -1,7 +1,7 @@
 """Which button helps against a finding: the remedy of a diagnosis as an action of the page. Pure.
 
-A remedy may name arguments that a person must choose (an agent, an answer). Those are left out: whoever confirms the
-action fills them in.
+A remedy may name arguments that a person must choose (an agent, an answer). Those are left out: the person who confirms
+the action fills them in.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ class Button(NamedTuple):
 
 
 class HelpPage(NamedTuple):
-    """A page that helps. Who may not use this tool may not see it."""
+    """A page that helps. Callers that may not use this tool may not see the page."""
 
     link: str
     label: str
@@ -43,6 +43,11 @@ def button_of(remedy: Mapping[str, Json]) -> Button | None:
         return None
     known = {name: call["arguments"][name] for name in _KNOWN if name in call["arguments"]}
     return Button(call["tool"], known)
+
+
+def is_answered(finding: Mapping[str, Json]) -> bool:
+    """Return True if a person or an agent can end the wait with an answer, which the inbox has a form for."""
+    return finding["cause"] in _ANSWERED and finding["remedy"]["call"] is not None
 
 
 def place_of(run: str, finding: Mapping[str, Json]) -> HelpPage | None:

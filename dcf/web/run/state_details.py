@@ -1,4 +1,4 @@
-"""Reads all that is known of one state of a run, for the panel beside its page. Never writes.
+"""Reads all data of one state of a run, for the panel on its page. Never writes.
 
 What is long comes whole: callers cut it. Of journal, artifacts and questions the latest are read.
 """
@@ -85,9 +85,9 @@ def closeup(
         view=view,
         brief=brief_of(definition, path, view.given),
         gates=found.gates.get(path) or NO_GATES,
-        questions=[one for one in (found.talk or NO_TALK).questions if one.state == path],
+        questions=[question for question in (found.talk or NO_TALK).questions if question.state == path],
         entries=application.journal.read_journal(workflow_id, JournalQuery(limit=_ENTRIES, state=path)).entries,
-        artifacts=[one for one in page.artifacts if one.kind.state == path],
+        artifacts=[artifact for artifact in page.artifacts if artifact.kind.state == path],
         usage=None if not used else sums_shown(used),
         told=application.runs.told(workflow_id, path),
         child=child_id(workflow_id, path, view.doc.lease.epoch) if is_child and view.doc.lease.epoch else None,

@@ -27,7 +27,7 @@ _KEYS: Final[Mapping[str, Key]] = {
     "now": lambda one, now: holding(one, now) or None,
     "last error": lambda one, _: one.doc.last_error,
 }
-"""What the columns are sorted by; a state without it comes last."""
+"""The sort key of each column; states without a value come last."""
 
 
 def table_tab(seen: Glance, address: RunAddress) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def table_tab(seen: Glance, address: RunAddress) -> dict[str, Any]:
 
 
 def pages(total: int, first: int, size: int, address: RunAddress) -> list[dict[str, Any]]:
-    """Return links to the pages of so many rows; none where there is one page."""
+    """Return links to the pages of a table with this many rows; none for a single page."""
     return [
         {
             "text": f"{at + 1} to {min(at + size, total)}",

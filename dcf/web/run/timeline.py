@@ -36,7 +36,7 @@ _PHASES: Final[Mapping[Phase, tuple[str, int, int]]] = {
 def timeline_tab(history: History, seen: Glance, address: RunAddress) -> dict[str, Any]:
     """Return a page of rows, the axis, and the links that fold idle time."""
     events, is_whole = _events(history, seen.workflow_id)
-    named = {state for one in events if isinstance(state := one.get("state"), str)}
+    named = {state for event in events if isinstance(state := event.get("state"), str)}
     machine = seen.definition.machine
     found = timeline(events, {path: kind_in(machine, path) for path in named}, _expired(seen))
     if found is None:
@@ -64,7 +64,7 @@ def timeline_tab(history: History, seen: Glance, address: RunAddress) -> dict[st
 
 
 def _expired(seen: Glance) -> dict[str, int]:
-    """Return when the leases ended that are over, of states that nobody took over."""
+    """Return when leases expired, for states without a takeover."""
     return {
         path: at
         for path, state in seen.states.items()
@@ -86,7 +86,7 @@ def _events(history: History, workflow_id: str) -> tuple[list[Mapping[str, Json]
 
 
 def _worked(row: StateTimes) -> Iterable[Segment]:
-    return (one for one in row.segments if one.phase in {Phase.WORKING, Phase.LOST_LEASE})
+    return (segment for segment in row.segments if segment.phase in {Phase.WORKING, Phase.LOST_LEASE})
 
 
 def _first(found: Timeline, address: RunAddress) -> int:
@@ -98,10 +98,10 @@ def _first(found: Timeline, address: RunAddress) -> int:
 
 
 def _row(row: StateTimes, line: Scale, end: int, address: RunAddress) -> dict[str, Any]:
-    bars = [_segment(one, line, end) for one in row.segments]
+    bars = [_segment(segment, line, end) for segment in row.segments]
     words = [bar["title"] for bar in bars[:_SPOKEN]]
     more = len(bars) - len(words)
-    attempts = len({one.attempt for one in row.segments if one.attempt is not None})
+    attempts = len({segment.attempt for segment in row.segments if segment.attempt is not None})
     return {
         "path": row.state,
         "label": label(row.state),

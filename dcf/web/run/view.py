@@ -1,4 +1,4 @@
-"""What the address of a run's page asks for: a tab, a state, and what belongs to the tab. All links go on from it."""
+"""The address of a run's page: a tab, a state, and the parameters of the tab. All links are built from it."""
 
 from collections.abc import Mapping
 from typing import Final

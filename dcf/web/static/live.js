@@ -18,7 +18,7 @@ const MARKS = { pending: "·", running: "▶", succeeded: "✔", failed: "✘", 
 const ENDS = new Set(["succeeded", "failed", "cancelled"]);
 const RUN_ENDS = {
   RunSucceeded: "The run succeeded.", RunFailed: "The run failed.", RunCancelled: "The run was cancelled.",
-  RunTimedOut: "The run timed out.", RunPaused: "The run is paused.", RunResumed: "The run goes on.",
+  RunTimedOut: "The run timed out.", RunPaused: "The run is paused.", RunResumed: "The run continues.",
 };
 const TYPED = new Set(["INPUT", "SELECT", "TEXTAREA", "OPTION"]);
 const OWN = new Set(["value", "checked", "selected"]);
@@ -300,9 +300,9 @@ class Page {
     const asked = location.pathname + location.search;
     const answer = await fetchText(asked, version);
     if (answer === null) return; /* The line says it already; what was missed comes after the next connection. */
-    if (answer.status === 404) this.end("This is not there any more.");
+    if (answer.status === 404) this.end("This page no longer exists.");
     else if (answer.status === 401 || answer.status === 403 || answer.isElsewhere) {
-      this.end("You may not see this any more. Load the page again.");
+      this.end("You can no longer see this page. Load it again.");
     } else if (asked !== location.pathname + location.search) {
       this.next ??= { since: new Map() };
     } else if (answer.status === 200) {

@@ -13,21 +13,23 @@ from dcf.asl.machine import Machine, Task
 from dcf.asl.places import resolve
 from dcf.asl.resources import FOR_CALLBACK, Resource
 from dcf.asl.steps import OpenTask
+from dcf.asl.tasks.signals import NAME_RULE, is_signal_name
 from dcf.core.completing.conclusion import Conclusion
 from dcf.core.completing.waiting import begun, limited
 from dcf.core.documents.decision import Snapshot
 from dcf.core.documents.model import Lease, Meta, RunStatus, StateDoc
 from dcf.core.documents.parents import Parent
+from dcf.core.documents.signals import NO_SIGNALS, Signals
 from dcf.core.leasing import attention
 from dcf.errors import InvalidArgument
+from dcf.features import installed  # noqa: F401 - the clock asks what is installed
 from dcf.features.children import model as children
 from dcf.features.children.request import read_child_input
 from dcf.features.external import signalling
-from dcf.features.external.model import NO_SIGNALS, Signals
-from dcf.features.external.signal import NAME_RULE, is_signal_name
 from dcf.features.external.signalling import Signal
 from dcf.features.people import answering
 from dcf.features.people.answering import Answerer, HumanAnswer, Produced
+from dcf.features.people.description import HumanTask
 from dcf.features.people.producers import CONCLUDED, Producers, led_here
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
@@ -103,7 +105,7 @@ class OutsideTasks:
             return
         resource = self.task(task.path).served_by
         if resource.waits_as is not None:
-            doc = begun(limited(StateDoc(lease=Lease(epoch=now)), task, now, now), resource.waits_as, now, task.human)
+            doc = begun(limited(StateDoc(lease=Lease(epoch=now)), task, now, now), resource.waits_as, now, task.asks)
             self.waiting[task.path] = _Waiting(task=task, doc=doc, resource=resource)
 
     def expect(self, asked_task: AskedTask, answer: Answer, now: int) -> int | None:
@@ -169,8 +171,8 @@ class OutsideTasks:
 
     def _replied(self, path: str, waiting: _Waiting, now: int) -> Conclusion:
         """Return the end that a person's answer gives a task."""
-        doc, task = waiting.doc, waiting.task.human
-        assert task is not None, "the engine read what is asked"
+        doc, task = waiting.doc, waiting.task.asks
+        assert isinstance(task, HumanTask), "the engine read what is asked"
         assert doc.asked is not None, "it waits for a person"
         reply = _reply(path, waiting)
         reply = replace(reply, produced=Produced(epoch=doc.lease.epoch, by=self._producers(path)))
@@ -280,9 +282,9 @@ def _reply(path: str, waiting: _Waiting) -> HumanAnswer:
 
 def _first_asked(waiting: _Waiting) -> Answerer:
     """Return the first person that the task asks now and that may answer, or a member of the first group."""
-    asking, task = waiting.doc.asked, waiting.task.human
+    asking, task = waiting.doc.asked, waiting.task.asks
     assert asking is not None, "it waits for a person"
-    assert task is not None, "the engine read what is asked"
+    assert isinstance(task, HumanTask), "the engine read what is asked"
     person = next((name for name in asking.to.people if name not in task.not_by), None)
     if person is not None:
         return Answerer(name=person)

@@ -37,6 +37,7 @@ class AskedTask:
 
     `visit` is a number that grows with each visit; `at` is the virtual time in microseconds. `brief`
     is what the Task tells its worker. `kind` says who ends it (`asl/resources.py`): an agent ("work"), or others.
+    `is_invocation` is also told there.
     """
 
     name: str
@@ -49,6 +50,7 @@ class AskedTask:
     heartbeat_s: int | None = None
     brief: TaskBrief | None = None
     kind: Kind = "work"
+    is_invocation: bool = False
 
 
 class Answers:

@@ -269,10 +269,7 @@ class Simulation:
                     self.failures.append((step, scope))
 
     def _follow_up(self) -> None:
-        """Act on the consequences of all steps, in the order of a run: failures are counted before scopes are joined.
-
-        One consequence may bring others, and may cancel what other steps ask for.
-        """
+        """Act on what all steps bring, until nothing is left: failures are counted before scopes are joined."""
         while self.end is None:
             if self.failures:
                 failed, scope = self.failures.popleft()
@@ -371,6 +368,7 @@ class Simulation:
             heartbeat_s=task.heartbeat_s,
             brief=state.brief,
             kind=state.served_by.kind,
+            is_invocation=state.served_by.is_invocation,
         )
 
     def _delay(self, task: OpenTask, answer: Answer) -> None:

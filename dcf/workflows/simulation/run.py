@@ -10,6 +10,7 @@ from dcf.asl.syntax.parsing import parse_machine
 from dcf.core.definitions.forms import as_workflow
 from dcf.core.documents.stored_values import object_of
 from dcf.errors import InvalidDefinition
+from dcf.steps.plain_values import plain
 from dcf.values.json_text import Json, check, dump, load, parse_workflow
 from dcf.workflows.simulation.due import OutsideTasks, SimulatedSignal
 from dcf.workflows.simulation.given import Answer, Answers, AskedTask, Mocks, context_of
@@ -28,7 +29,7 @@ def simulate(
     files: Mapping[str, str] | None = None,
     signals: Sequence[SimulatedSignal] = (),
     seed: str = "simulation",
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     """Run a machine, or that of a workflow document, to its end.
 
     Returns the status, the output or the error and cause, the trace of states and the calls of tasks. `files` maps
@@ -37,7 +38,7 @@ def simulate(
     """
     answer = Answers({} if mocks is None else mocks).take
     options: dict[str, Any] = {"schedule": schedule, "context": context, "files": files, "signals": signals}
-    played = play(definition, run_input, answer, seed=seed, **options)
+    played = play(definition, plain(run_input), answer, seed=seed, **options)
     return {**played.end, "trace": played.trace, "task_calls": played.task_calls}
 
 

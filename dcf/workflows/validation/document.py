@@ -6,13 +6,13 @@ Only an invalid schema is an error of the caller. Whatever the document is, the 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from dcf.core.definitions.forms import asl_of, is_linear
 from dcf.core.definitions.model import check_names
+from dcf.core.definitions.open_tasks import open_tasks_warning
 from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.values.json_text import SEND_COMPILED, Json, is_python, parse_workflow
-from dcf.values.open_tasks import open_tasks_warning
 from dcf.workflows.validation.graph import check_graph
 from dcf.workflows.validation.imports import Imported, load_imports
 from dcf.workflows.validation.references import References, check_references, is_worked, tasks_of
@@ -88,7 +88,7 @@ def validate_machine(definition: Json) -> Validation:
     return _machine_verdict(machine) if refusal is None else Validation(problems=(refusal,))
 
 
-def validate(definition: Json) -> dict[str, Any]:
+def validate(definition: Json) -> dict[str, Json]:
     """Validate a plain ASL machine, or a Letta-ASL document without its imports; text or native JSON.
 
     Returns `{ok, exit_code, problems}` with everything that is wrong; never raises. What only a run can show is not

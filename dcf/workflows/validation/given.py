@@ -9,14 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from dcf.asl.resources import is_never_called
 from dcf.core.definitions.bindings import bound_agents, reference_ids
 from dcf.core.definitions.forms import DEFAULT_NAME, as_workflow, asl_of, defaults_of, is_bare, is_linear
+from dcf.core.definitions.open_tasks import open_tasks_warning, pass_agents, uncalled_warning
 from dcf.core.definitions.sources import SOURCE
 from dcf.errors import InvalidDefinition
 from dcf.values.identifiers import check_agents, is_id
 from dcf.values.json_text import Json
 from dcf.values.names import escaped
-from dcf.values.open_tasks import open_tasks_warning, pass_agents
 from dcf.workflows.validation.document import has_binding, is_named_machine, judge, read_text
 from dcf.workflows.validation.references import is_worked, tasks_of
 from dcf.workflows.validation.schema import schema_text
@@ -67,10 +68,16 @@ def validate_given(
     agents = {} if assigned is None else check_agents(assigned, set(tasks))
     verdict = _judged(document, places, schema)
     open_tasks = tuple(name for name, task in tasks.items() if name not in agents and _lacks_agent(task))
-    warning = open_tasks_warning(open_tasks, remedy or pass_agents(open_tasks))
+    to_come = () if assigned is None else open_tasks  # without agents, they are named when a run is started
+    warnings = (
+        open_tasks_warning(open_tasks, remedy or pass_agents(open_tasks)),
+        uncalled_warning(
+            {name: str(task["Resource"]) for name, task in tasks.items() if _is_uncalled(task, is_open=name in to_come)}
+        ),
+    )
     verdict = replace(
         verdict,
-        warnings=(*verdict.warnings, *(() if warning is None else (warning,))),
+        warnings=(*verdict.warnings, *(warning for warning in warnings if warning is not None)),
         defaulted=(*_head_told(given, name), *_agents_told(document, tasks, agents)),
         open_tasks=open_tasks,
         has_templates=any(_asks_for_template(document, task) for name, task in tasks.items() if name not in agents),
@@ -101,6 +108,11 @@ def _all_bound(part: Json) -> Json:
     if part.get("Type") == "Task" and _lacks_agent(part):
         inner[_BINDING] = {**part.get(_BINDING, {}), "agent_ref": {"id": _TO_COME}}
     return inner
+
+
+def _is_uncalled(task: Mapping[str, Json], *, is_open: bool) -> bool:
+    resource = task.get("Resource")
+    return isinstance(resource, str) and is_never_called(resource, is_assigned=not is_open)
 
 
 def _lacks_agent(task: Mapping[str, Json]) -> bool:

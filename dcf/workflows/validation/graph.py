@@ -6,7 +6,9 @@ from typing import Final
 from dcf.asl.machine import warnings_of
 from dcf.asl.syntax.parsing import parse_machine
 from dcf.errors import Problem
+from dcf.features import installed_language  # noqa: F401 - a workflow is read
 from dcf.values.json_text import Json
+from dcf.workflows.validation.foreign import foreign_warnings
 from dcf.workflows.validation.pointers import state_in, value_at
 from dcf.workflows.validation.promises import broken_promises
 from dcf.workflows.validation.verdict import Finding, found
@@ -21,6 +23,7 @@ def check_graph(machine: Json, path: str = "") -> tuple[list[Finding], list[str]
     doubts = [] if parsed is None else [f"{one.path}: {one.message}" for one in warnings_of(parsed)]
     if parsed is not None:
         doubts += broken_promises(parsed, machine, path)
+        doubts += foreign_warnings(machine, path)
     return findings, doubts, _summary(machine, path, problems)
 
 

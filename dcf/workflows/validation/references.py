@@ -13,7 +13,15 @@ from dcf.workflows.validation.imports import Imported, ImportedAgents
 from dcf.workflows.validation.manifests import look_up
 from dcf.workflows.validation.verdict import Finding, found
 
-_IMPORT: Final = "Import its .af file in af_imports, put it into the directory of templates, or correct the reference."
+_IMPORT: Final = (
+    'Describe the agent in the document ("af_v2_entities": {"agents": [{"name": "<name>"}]}), import its .af file '
+    '("af_imports": [{"uri": "<file>.af"}]), put the file into the directory of templates (DCF_AGENTS_DIR), or correct '
+    "the reference."
+)
+_IMPORT_SKILL: Final = (
+    'Import its manifest: "skill_imports": [{"uri": "<file>.json"}], with the path that `get_skillset` shows; or '
+    "correct the id, as skill://name@version."
+)
 _NAME_BY_ID: Final = (
     'Name an existing agent by its id: "agent_ref": {"id": "<agent id>"}; or leave AgentBinding out, and say who does '
     "it in `agents_map_json`; a template is imported in af_imports and named in agent_template_ref."
@@ -45,6 +53,11 @@ def check_references(machine: Json, imported: Imported) -> References:
 
 def tasks_of(machine: Json, path: str) -> Iterator[tuple[str, str, dict[str, Json]]]:
     """List the Tasks of a machine as written, including those of nested machines, in document order."""
+    return (found for found in states_of(machine, path) if found[2].get("Type") == "Task")
+
+
+def states_of(machine: Json, path: str) -> Iterator[tuple[str, str, dict[str, Json]]]:
+    """List the states of a machine as written, with their pointers and names, including those of nested machines."""
     pending = [(path, machine)]
     while pending:
         where, inner = pending.pop()
@@ -53,8 +66,7 @@ def tasks_of(machine: Json, path: str) -> Iterator[tuple[str, str, dict[str, Jso
         for name, state in states.items() if isinstance(states, dict) else ():
             here = f"{where}/States/{token(name)}"
             if isinstance(state, dict):
-                if state.get("Type") == "Task":
-                    yield here, name, state
+                yield here, name, state
                 found_inside += _machines_inside(here, state)
         pending += reversed(found_inside)
 
@@ -147,5 +159,4 @@ def _check_skills(path: str, state: str, skills: Json, imported: Imported, refer
         if skill not in references.unresolved_skill_ids:
             references.unresolved_skill_ids.append(skill)
         message = f"The skill '{clip(skill)}' is in no file of skill_imports."
-        hint = "Import its manifest, or correct the id; skill://name@version is usual."
-        references.problems.append(found("references", f"{path}/{at}", "unresolved_skill", message, hint))
+        references.problems.append(found("references", f"{path}/{at}", "unresolved_skill", message, _IMPORT_SKILL))

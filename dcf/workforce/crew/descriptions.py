@@ -46,8 +46,7 @@ def _texts(agent: Mapping[str, Json], bundle: Mapping[str, Json]) -> Iterator[tu
     """Yield the texts of an agent: the blocks that it names in the bundle, and its own ones."""
     named = agent.get("block_ids")
     yield from _entries(bundle.get("blocks"), named if isinstance(named, list) else [])
-    for name in ("memory_blocks", "core_memory"):
-        yield from _entries(agent.get(name), None)
+    yield from _entries(agent.get("memory_blocks"), None)
 
 
 def _entries(blocks: Json, ids: list[Json] | None) -> Iterator[tuple[str, str]]:

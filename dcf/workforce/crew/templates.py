@@ -203,7 +203,12 @@ def _describes(entry: Mapping[str, Json]) -> bool:
 
 def _inline(entry: Mapping[str, Json]) -> Description:
     config = entry.get("agent_config")
-    return Description(agent=config if isinstance(config, dict) else entry, platform=_platform(entry))
+    if not isinstance(config, dict):
+        return Description(agent=entry, platform=_platform(entry))
+    from dcf.workforce.crew.legacy_agents import read_legacy  # noqa: PLC0415 - few documents have this form
+
+    agent, bundle = read_legacy(config)
+    return Description(agent=agent, bundle=bundle, platform=_platform(entry))
 
 
 def _platform(entry: Mapping[str, Json]) -> str | None:

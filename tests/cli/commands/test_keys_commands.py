@@ -1,6 +1,7 @@
 """`dcf keys`, `dcf agents tools`, and what `dcf serve` refuses to expose."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from dcf.store.access.api_keys import AccessKeys
 from dcf.store.access.authors import authored_by
 from dcf.store.connection.connections import Connections
 from dcf.values.instants import SECOND, from_text
+from dcf.values.profile_names import SYSTEM_PROFILES
+from dcf.verbs.listed_tools import profiles
 from tests.support.paths import ROOT
 from tests.support.redis.redis_contents import everything_in
 from tests.support.redis.restricted import RestrictedRedis
@@ -241,6 +244,11 @@ def test_tools_are_listed_with_their_scopes(dcf: Dcf) -> None:
     assert any(line.startswith("work     acquire_state_lease ") for line in lines)
     surface = json.loads(dcf("agents", "tools", "--json").stdout)
     assert surface["finalize_workflow"]["scope"] == "plan"
+
+
+def test_the_help_of_the_server_names_every_list_of_tools(dcf: Dcf) -> None:
+    said = set(re.findall(r"[\w-]+", dcf("serve", "--help").output))
+    assert {*profiles(), *SYSTEM_PROFILES} <= said
 
 
 def test_the_reference_page_is_what_the_command_prints(dcf: Dcf) -> None:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from yaml import safe_load as read_yaml
 
 from tests.support.command_line import call
 
@@ -39,6 +40,7 @@ def test_the_templates_are_valid_as_they_are(project: Path) -> None:
     told = json.loads(call("validate", folder, "--json").stdout)
     assert [phase["number"] for phase in told["phases"]] == [1, 2]
     assert told["phases"][1]["checkpoint"] == "human"
+    assert read_yaml(call("validate", folder, "-o", "yaml").stdout) == told
 
 
 def test_the_section_of_claude_md_is_replaced_and_nothing_else(project: Path) -> None:

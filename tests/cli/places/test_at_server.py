@@ -158,7 +158,7 @@ def test_a_key_without_the_scope_is_refused_and_the_scope_is_named(
     run = seed(agent="agent-1")
     refused = dcf_away("cancel", run, "--yes", DCF_SERVER_URL=url, DCF_API_KEY=key_with(Scope.WORK))
     assert refused.exit_code == 4
-    assert "forbidden: cancel_run needs the scope 'plan'." in refused.stderr
+    assert "forbidden: `dcf cancel RUN` needs the scope 'plan'." in refused.stderr
     assert world.run_status(run) is RunStatus.RUNNING
 
 

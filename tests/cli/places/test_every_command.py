@@ -1,6 +1,6 @@
 """Every command, those of README and docs too, works at a server by URL and key, where no Redis is within reach.
 
-`tests/deployment/test_pages.py` has it that every command of a page exists. Here each command that exists is called, or
+`tests/pages/test_pages.py` has it that every command of a page exists. Here each command that exists is called, or
 stands among those that need this machine.
 """
 

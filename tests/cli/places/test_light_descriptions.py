@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 
-from dcf.verbs.description.table import TABLE
+from dcf.verbs.description.table import COMMANDS, TABLE
 from tests.support.paths import ROOT
 
 _CODE = """
@@ -25,7 +25,7 @@ print(json.dumps(loaded))
 
 def test_modules_of_verbs_that_are_commands_load_neither_redis_nor_a_store() -> None:
     """Of several that do, only the first is certain: it is the first that has a list."""
-    modules = sorted({row.module for row in TABLE.values() if row.command is not None})
+    modules = sorted({TABLE[command.verb].module for command in COMMANDS.values()})
     command = [sys.executable, "-c", _CODE, *modules]
     loaded = json.loads(subprocess.run(command, capture_output=True, check=True, cwd=ROOT, timeout=60).stdout)
     assert loaded == {module: [] for module in modules}

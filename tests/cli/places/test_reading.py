@@ -170,7 +170,7 @@ def test_watching_says_that_the_server_does_not_answer_and_goes_on(
     watched = dcf_at_server("watch", run, REDIS_URL="")
     assert watched.exit_code == 0
     assert watched.stdout.count("waiting: The server") + watched.stderr.count("waiting: The server") == 1
-    assert "going on: the server answers again." in watched.output
+    assert "continuing: the server answers again." in watched.output
 
 
 def test_the_health_of_a_server_is_shown_to_a_key_that_may_see_it(dcf_away: Dcf, url: str, key_with: KeyWith) -> None:

@@ -29,6 +29,7 @@ from tests.cli.conftest import Dcf
 from tests.cli.places.conftest import KeyWith
 from tests.support.scenario.calls import CALLS, UNCALLED
 from tests.support.scenario.interfaces import answer_of_client, record_of_tool, verbs, words_of
+from tests.support.scenario.records import differences, lost, steady
 from tests.support.scenario.things import Things
 from tests.support.tables import rows
 
@@ -70,15 +71,6 @@ PRINTED_OTHERWISE: Final = {
 
 LINES: Final = ("read_journal", "read_run_events")
 """Verbs whose commands print an item to a line."""
-
-DRAWN: Final = re.compile(
-    r"(?<=sample-|manual-)[a-z0-9]{10}|(?<=release-mark-)[a-z0-9]{10}|(?<=whsec_)[\w+/=]+|\d{13}-\d+"
-    r"|(?<=[-_:j])[0-9a-f]{8,}|\b[0-9a-f]{64}\b"
-)
-"""Ids and keys that are drawn, places in a history, and hashes of what has an id in it."""
-
-MEASURED: Final = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|\+00:00)|[0-9.]+ [KMG]iB")
-"""Times, and how much memory the server uses."""
 
 
 def _names_a_run(verb: Verb) -> bool:
@@ -124,10 +116,10 @@ def test_the_client_returns_the_record_of_the_tool(
     verb = VERBS[name]
     kind, member = RETURNED.get(name) or ((verb.record, None) if verb.pages is None else (verb.item, verb.pages))
     at, other = things(), things()
-    record = steady(record_of_tool(tools.call, verb, at), at)
+    record = record_of_tool(tools.call, verb, at)
     answer = record if member is None else record[member]
     returned = steady(as_json(answer_of_client(client, verb, other)), other)
-    found = [*lost(answer, returned), *differences(returned, in_python(kind, answer))]
+    found = [*lost(steady(answer, at), returned), *differences(returned, steady(in_python(kind, answer), at))]
     assert not found, "\n".join(found)
 
 
@@ -182,47 +174,3 @@ def in_python(kind: Any, answer: Any) -> Any:
     if kind is str:
         return answer
     return [in_python(kind, item) for item in answer] if isinstance(answer, list) else as_json(read(kind, answer))
-
-
-def lost(answer: Any, returned: Any, at: str = "") -> Iterator[str]:
-    """Yield the members of an answer, but for empty ones, that what is returned does not have."""
-    if isinstance(answer, dict) and isinstance(returned, dict):
-        for name, member in answer.items():
-            if name in returned:
-                yield from lost(member, returned[name], f"{at}/{name}")
-            elif member not in (None, {}, []):
-                yield f"{at}/{name} is not returned"
-    elif isinstance(answer, list) and isinstance(returned, list):
-        for number, (item, other) in enumerate(zip(answer, returned, strict=False)):
-            yield from lost(item, other, f"{at}/{number}")
-
-
-def differences(ours: Any, theirs: Any, at: str = "") -> Iterator[str]:
-    """Yield where two JSON values differ, and how."""
-    if isinstance(ours, dict) and isinstance(theirs, dict):
-        for name in sorted(ours.keys() | theirs.keys()):
-            yield from differences(ours.get(name, "nothing"), theirs.get(name, "nothing"), f"{at}/{name}")
-    elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
-        for number, (item, other) in enumerate(zip(ours, theirs, strict=True)):
-            yield from differences(item, other, f"{at}/{number}")
-    elif ours != theirs:
-        yield f"{at}: {ours!r}, and in the answer of the tool {theirs!r}"
-
-
-def steady(value: Any, at: Things) -> Any:
-    """Return JSON without what differs from thing to thing."""
-    if isinstance(value, dict):
-        members = {steady(name, at): steady(member, at) for name, member in value.items()}
-        return members | ({"used": "MEASURED"} if "used" in members else {})
-    if isinstance(value, list):
-        return [steady(item, at) for item in value]
-    if isinstance(value, int) and value > 10**14:
-        return "MOMENT"
-    if isinstance(value, float):
-        return "SECONDS"
-    if not isinstance(value, str):
-        return value
-    for name, made in vars(at).items():
-        if isinstance(made, str):
-            value = value.replace(made, name)
-    return DRAWN.sub("DRAWN", MEASURED.sub("MEASURED", value))

@@ -29,7 +29,7 @@ def test_the_page_is_short_and_the_command_prints_it() -> None:
     page = call("workflows", "language", "--python").stdout
     assert len(page.splitlines()) <= MOST_LINES
     assert page == describe_flows()
-    assert (ROOT / "docs" / "writing-flows.md").read_text("utf-8") == page, "make reference"
+    assert (ROOT / "docs" / "reference" / "writing-flows.md").read_text("utf-8") == page, "make reference"
 
 
 def test_its_program_runs_with_the_call_of_the_page(tmp_path: Path) -> None:

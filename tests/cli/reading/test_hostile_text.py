@@ -4,6 +4,7 @@ import io
 import json
 import unicodedata
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from rich.console import Console
 from dcf.asl.state_paths import join, open_scope
 from dcf.cli.reading import runs as catalog
 from dcf.cli.reading import views
+from dcf.cli.running.ending import Ending, print_ending
 from dcf.cli.text import clean, json_text
 from dcf.core.documents.model import RunStatus
 from dcf.core.listing.runs import RunRow
@@ -140,10 +142,13 @@ def test_the_result_of_a_run(text: str, capsys: pytest.CaptureFixture[str]) -> N
         "cause": text,
         "states": {text: doc},
     }
-    views.print_result(result | {"states": {join("", text): doc}}, None, 1.5)
+    ending = Ending(
+        result=result | {"states": {join("", text): doc}}, failures=(text,), waits=(text,), logs=Path(text[:100])
+    )
+    print_ending(ending, 1.5, again=text, lines=(text,))
     printed = capsys.readouterr().out
     assert all(map(is_harmless, printed.split("\n")))
-    assert len(printed.splitlines()) == 7
+    assert len(printed.splitlines()) == 14
 
 
 def test_a_very_long_error_is_cut() -> None:

@@ -61,8 +61,8 @@ def test_a_valid_workflow_is_said_to_be_valid(call: Call, write: Callable[..., P
 def test_a_machine_with_a_name_is_judged_as_a_machine_as_dcf_run_takes_it(
     call: Call, write: Callable[..., Path]
 ) -> None:
-    """As the one in docs/running.md."""
-    (shown,) = re.findall(r"```json\n(\{\"workflow_name\".+)\n```", (ROOT / "docs/running.md").read_text("utf-8"))
+    """As the one in docs/guides/runs.md."""
+    (shown,) = re.findall(r"```json\n(\{\"workflow_name\".+)\n```", (ROOT / "docs/guides/runs.md").read_text("utf-8"))
     assert call("validate", write(shown)).output.endswith("is valid\n")
     assert dcf.validate(shown) == {"ok": True, "exit_code": 0, "problems": []}
     assert read_definition(json.loads(shown)).name == "hello"
@@ -102,6 +102,17 @@ def test_each_problem_stands_with_its_line_and_column(call: Call, write: Callabl
     result = call("validate", path)
     assert result.exit_code == 1
     assert f"{path}:5:5: unknown_state: State 'A': Next names 'Gone', which is no state." in result.output
+
+
+def test_a_warning_stands_with_its_line_and_column(call: Call, write: Callable[..., Path]) -> None:
+    path = write(
+        '{"StartAt": "A", "States": {"A": {"Type": "Task",\n "Resource": "arn:aws:states:::sns:publish", "End": true}}}'
+    )
+    result = call("validate", path)
+    assert result.exit_code == 0
+    assert f"warning: {path}:2:2: dcf does not call arn:aws:states:::sns:publish." in result.output.replace(
+        "\n    ", " "
+    )
 
 
 @rows(

@@ -3,7 +3,9 @@
 import base64
 import hashlib
 import json
+import re
 import secrets
+import shlex
 from pathlib import Path
 
 import pytest
@@ -58,3 +60,13 @@ def test_long_content_goes_into_the_data_directory_beside_an_embedded_redis(dcf_
     assert dcf_alone("artifacts", "show", "big-run", kept).stdout_bytes == data
     assert dcf_alone("runs", "delete", "big-run", "--yes").exit_code == 0
     assert not list(home.iterdir())
+
+
+def test_a_page_of_artifacts_names_the_command_for_the_next_page(dcf: Dcf, run: str, tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(name)
+        dcf("artifacts", "add", run, tmp_path / name)
+    listed = dcf("artifacts", "ls", run, "--limit", 1, "--context", "local").stdout
+    following = re.search(r"Go on: `dcf (--context local artifacts ls .*)`", listed)
+    assert following is not None, listed
+    assert "b.txt" in dcf(*shlex.split(following[1])).stdout

@@ -114,8 +114,21 @@ def test_a_run_that_is_over_and_one_that_is_not_there(dcf: Dcf, world: World) ->
     run = worker_missing(world)
     world.do(run, "A", "a-gone")
     world.finalize(run)
-    assert "It is over." in dcf("why", run).stdout
+    assert f"dcf runs rerun {run}" in dcf("why", run).stdout
     assert dcf("why", "no-such-run").exit_code == 3
+
+
+def test_why_of_a_failed_run_names_the_state_its_error_and_the_command_that_continues_it(
+    dcf: Dcf, world: World
+) -> None:
+    run = worker_missing(world)
+    world.fail(run, "A", world.acquire(run, "A", "a-gone"), "Broken", "the tank is empty")
+    said = dcf("why", run).stdout
+    assert "A failed after 1 attempt: Broken: the tank is empty" in said
+    assert f"dcf retry {run}" in said
+    world.finalize(run)
+    assert f"dcf retry {run}" not in dcf("why", run).stdout, "a finalized run cannot be retried"
+    assert json.loads(dcf("why", run, "--json").stdout)["findings"] == []
 
 
 def test_show_says_why_as_well(dcf: Dcf, world: World) -> None:

@@ -9,9 +9,9 @@ import pytest
 from dcf.core.completing.updates import Update
 from dcf.core.documents.model import RunStatus, Status
 from dcf.core.documents.operations import RunAnswer
+from dcf.core.documents.signals import MOST_KEPT, Signals, read_signals
 from dcf.errors import InvalidArgument, UnknownRun
 from dcf.features.diagnosis.model import Cause
-from dcf.features.external.model import MOST_KEPT, Signals, read_signals
 from dcf.features.external.operations import SignalSending
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.transaction.runs import RunStore

@@ -66,7 +66,7 @@ async def test_no_command_from_the_server_runs_that_nobody_allowed(connecting: C
         assert answer["code"] == "review_running"
         (ran,) = (await agent.ok("local_gates", workflow_id=mine["workflow_id"]))["gates"]
         assert (ran["verdict"], ran["exit_code"]) == ("unavailable", None)
-        assert "Nobody allowed" in ran["why"]
+        assert "Not allowed here" in ran["why"]
         assert (await agent.call("update_workflow_control_plane", **mine))["code"] == "review_running"
     assert not (project / "ran").exists()
 

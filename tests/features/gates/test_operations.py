@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dcf.core.definitions import needs
-from dcf.core.documents.answers import Updated
+from dcf.core.documents.answers import HeldUp, Updated
 from dcf.core.documents.decision import ReadSet
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer
@@ -17,7 +17,6 @@ from dcf.features.gates.judges import Judge
 from dcf.features.gates.listing import GateQuery
 from dcf.features.gates.model import MOST_VERDICTS, Judged
 from dcf.features.gates.overriding import Override
-from dcf.features.gates.refusals import GateRefusal
 from dcf.features.gates.submitting import content_sha256
 from dcf.features.gates.syntax import gates_given
 from dcf.features.gates.verdicts import Ruling
@@ -119,7 +118,7 @@ def test_rework_goes_back_to_the_same_worker_with_the_failed_criteria_only(world
     submit(world, run, token)
     assert ok(judge(world, run, verdict="fail"))["state_status"] == "running"
     answer = submit(world, run, token)
-    assert isinstance(answer, GateRefusal)
+    assert isinstance(answer, HeldUp)
     assert (answer.code, [one["criterion"] for one in answer.failed_criteria]) == ("needs_work", [CRITERIA[0]])
     assert answer.failed_criteria[0] == {
         "gate": "review",
@@ -171,7 +170,7 @@ def test_the_planner_is_asked_where_the_author_is_the_only_reviewer(world: World
 def test_a_schema_gate_answers_at_once_and_counts(world: World) -> None:
     run, token = begun(world, {**SHAPE, "max_attempts": 2})
     answer = submit(world, run, token, {"txt": "x"})
-    assert isinstance(answer, GateRefusal)
+    assert isinstance(answer, HeldUp)
     assert (answer.code, answer.failed_criteria[0]["feedback"]) == ("needs_work", "'text' is missing")
     assert code(submit(world, run, token, {"txt": "x"})) == "needs_work"  # the same: not counted
     done = submit(world, run, token, {"tixt": "x"})
@@ -429,7 +428,7 @@ def test_the_exit_code_is_the_verdict_of_a_command(world: World) -> None:
     told = ok(judge(world, run, "tests", "pass", by="ann", facts={"exit_code": 2, "output_tail": "2 failed"}))
     assert (told["verdict"], told["state_status"]) == ("fail", "running")
     answer = submit(world, run, token)
-    assert isinstance(answer, GateRefusal)
+    assert isinstance(answer, HeldUp)
     assert answer.failed_criteria[0]["output_tail"] == "2 failed"
 
 

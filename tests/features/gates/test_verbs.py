@@ -249,3 +249,26 @@ async def test_who_judges_is_shown_the_instructions_with_their_values(tools: Too
     read = {"agent_id": rita, "timeout_s": 50, "lease": False, "ack_message_id": opened["message_id"]}
     later = await tools.ok("await_workflow_event", **read)
     assert (later["event"]["gate"], later["event"]["instructions"]) == ("person", seen)
+
+
+async def test_the_list_of_a_reviewer_leads_to_the_output_and_an_empty_list_says_how_to_wait(tools: Tools) -> None:
+    reviewer = f"rita-{secrets.token_hex(4)}"
+    holder = await held(tools, REVIEW | {"reviewers": [reviewer]})
+    empty = await tools.ok("list_gates", agent_id=reviewer)
+    assert (empty["gates"], [call["tool"] for call in empty["next"]]) == ([], ["await_workflow_event"])
+    await tools.refused(
+        "review_running", "update_workflow_control_plane", **holder, new_status="succeeded", output_json=GOOD
+    )
+    listed = await tools.ok("list_gates", agent_id=reviewer)
+    assert [row["output_left_out"] for row in listed["gates"]] == [True]
+    (read,) = listed["next"]
+    (whole,) = (await tools.ok(read["tool"], **read["arguments"]))["gates"]
+    assert whole["output"] == GOOD
+
+
+async def test_a_worker_that_forgot_its_token_is_told_which_call_brings_it(tools: Tools) -> None:
+    holder = await held(tools, REVIEW)
+    lost = await tools.refused(
+        "lease_lost", "update_workflow_control_plane", **holder | {"lease_token": "x"}, new_status="succeeded"
+    )
+    assert "With the key of 'worker-1', `acquire_state_lease` answers with the token." in lost.hint

@@ -293,7 +293,7 @@ def _exported() -> set[str]:
 
 
 def test_the_table_of_metrics_has_each_one_as_it_is_exported() -> None:
-    text = (ROOT / "docs/metrics.md").read_text()
+    text = (ROOT / "docs/operating/monitoring.md").read_text()
     rows = re.findall(r"^\| `(dcf_\w+)` \| (\w+) \| ([^|]*) \| (.*) \|$", text, re.MULTILINE)
     labels = {one.name: ", ".join(f"`{label}`" for label in one.labels) for one in FAMILIES}
     assert rows == [(one.name, one.kind, labels[one.name], one.text) for one in FAMILIES]

@@ -5,9 +5,9 @@ from dcf.core.documents.decision import Decision, ReadSet, Snapshot, WriteSet
 from dcf.core.documents.model import RunStatus, Status
 from dcf.core.documents.operations import RunAnswer
 from dcf.core.leasing.blockers import MOST_BLOCKERS, Blocker
+from dcf.core.lifecycle.blocking import block, unblock
 from dcf.core.listing.runs import RunQuery
 from dcf.features.diagnosis.model import Cause
-from dcf.features.journal.blocking import block, unblock
 from dcf.store.lists.pages import Catalog
 from dcf.values.refusal import Refusal
 from tests.support import ahead

@@ -98,3 +98,14 @@ def test_a_search_over_everything(dcf: Dcf, run: str) -> None:
     assert [one["workflow_id"] for one in found["results"]] == [run]
     assert dcf("runs", "search", "nothing like this anywhere").stdout == "Nothing was found.\n"
     assert dcf("runs", "search", "x", "--type", "gossip").exit_code != 0
+
+
+def test_an_open_issue_names_the_command_that_resolves_it(dcf: Dcf, run: str) -> None:
+    issues = []
+    for text in ("Which currency?", "Which price?"):
+        added = dcf("journal", "add", run, "issue", text, "--blocks", "--json")
+        issues.append(json.loads(added.stdout)["entry"])
+    shown = dcf("journal", "ls", run, "--context", "local").stdout
+    assert f"`dcf --context local journal resolve {run} {issues[0]} --how WHAT`" in shown
+    resolved = dcf("journal", "resolve", run, issues[0], "--how", "EUR.", "--context", "local")
+    assert f"1 more block the run: `dcf --context local journal ls {run} --open`" in resolved.stderr

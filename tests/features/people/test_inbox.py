@@ -11,6 +11,7 @@ from dcf.core.access.model import Scope
 from tests.support.command_line import call
 from tests.tools.access import ask, key_of
 from tests.tools.calls import Tools
+from tests.web.run.test_run_page_bounds import counted
 
 pytestmark = pytest.mark.anyio
 
@@ -101,3 +102,29 @@ async def test_the_command_says_how_each_is_answered(application: Application, o
     assert "Judge the output of 'A'" in " ".join(shown.stdout.split())
     assert shown.stdout.count("a person") == 2
     assert f"dcf journal resolve {run}" in shown.stderr
+
+
+async def test_the_inputs_and_outputs_of_gates_are_not_read_for_rows_that_do_not_show_them(
+    application: Application, operator: Tools
+) -> None:
+    """A worker's instructions that show its input cost the inbox no command more than others."""
+    project, costs, person = f"p-{secrets.token_hex(4)}", [], key_of(Scope.READ, Scope.ANSWER)
+    for text in ("Write.", "Write about {% $states.input.topic %}."):
+        rita = f"rita-{secrets.token_hex(4)}"
+        write = {"Type": "Task", "Instructions": text, "Gates": [gate("review", reviewers=[rita])], "End": True}
+        document = {"QueryLanguage": "JSONata", "StartAt": "A", "States": {"A": write}}
+        given = {"input_json": {"topic": "leases"}, "agents_map_json": {"A": "ann"}, "project": project}
+        run = (await operator.ok("start_run", workflow_json=document, **given))["workflow_id"]
+        held = await operator.ok("acquire_state_lease", workflow_id=run, state="A", owner_agent_id="ann")
+        output = {"text": "x" * 50_000}
+        written = {"lease_token": held["work"]["lease_token"], "new_status": "succeeded", "output_json": output}
+        await operator.refused("review_running", "update_workflow_control_plane", workflow_id=run, state="A", **written)
+        for asked in ({"person": rita, "project": project}, {"person": rita, "workflow_id": run}):
+            await ask(application, person, "list_human_tasks", **asked)
+            with counted(application) as cost:
+                rows = (await ask(application, person, "list_human_tasks", **asked))["tasks"]
+            assert [row["gate"] for row in rows] == ["g"]
+            assert cost.traffic < 50_000, "no output was read"
+            costs.append([name for packet in cost.packets for name in packet])
+    assert all(costs)
+    assert costs[2:] == costs[:2]

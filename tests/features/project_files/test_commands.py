@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dcf.features.project_files import model
+from dcf.features.project_files.operations import ProjectFiles
 from tests.cli.conftest import Dcf
 
 
@@ -117,3 +118,13 @@ def test_a_project_without_a_directory_here_is_told_how_to_name_one(dcf: Dcf, tm
     assert "--path" in refused.stderr
     assert dcf("projects", "index", name, "--path", tmp_path).exit_code == 0
     assert dcf("projects", "index", name, "--path", tmp_path / "missing").exit_code == 2
+
+
+def test_a_refused_index_is_recorded_with_the_code_of_its_refusal(
+    dcf: Dcf, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ProjectFiles.__init__, "__kwdefaults__", {"wait_replicas": 0, "most": 0})
+    refused = dcf("projects", "index", project)
+    assert (refused.exit_code, "too_many_pieces" in refused.stderr) == (1, True)
+    (entry, *_) = json.loads(dcf("store", "audit", "--type", "index_project_files", "--json").stdout)
+    assert (entry["about"], entry["outcome"]) == ({"project": project}, "too_many_pieces")

@@ -9,11 +9,11 @@ import redis
 from dcf.application.application import Application
 from dcf.core.access.quotas import Account, Quotas
 from dcf.features.documents.storage import EditedDocument, EditOutcome, Edits
-from dcf.features.projects.keys import project
 from dcf.features.projects.model import ProjectPut, ProjectWish
 from dcf.store.access.authors import authored_by
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.keys import table as keys
+from dcf.store.keys.projects import project
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 

@@ -9,7 +9,6 @@ import redis
 
 from dcf.application.application import Application
 from dcf.core.access.model import Scope
-from dcf.features.projects.keys import PROJECTS, project, projects_at, projects_of
 from dcf.features.projects.model import (
     MOST_BYTES,
     MOST_OF_ONE,
@@ -20,6 +19,7 @@ from dcf.features.projects.model import (
     ProjectWish,
 )
 from dcf.features.projects.rules import put
+from dcf.store.keys.projects import PROJECTS, project, projects_at, projects_of
 from dcf.values.refusal import Refusal
 from tests.support.tables import rows
 from tests.tools.access import ask, key_of

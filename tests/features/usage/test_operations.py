@@ -16,9 +16,10 @@ from dcf.features.journal.model import EntryKind
 from dcf.features.journal.query import JournalQuery
 from dcf.features.journal.writing import AddEntry
 from dcf.features.usage.operations import MOST_DAYS, days_between
-from dcf.features.usage.scripts import MODELS, OTHER_MODELS, OWED
+from dcf.features.usage.scripts import MODELS, OTHER_MODELS
 from dcf.features.usage.storage import UsageBooks
 from dcf.store.keys.table import RunKeys
+from dcf.store.transaction.usage_sums import OWED
 from dcf.values.refusal import Refusal
 from tests.support.redis.documents import set_member
 from tests.support.workflows.machines import chain, workflow

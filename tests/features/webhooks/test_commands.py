@@ -83,3 +83,8 @@ def test_what_is_wrong_is_said_in_a_sentence(dcf: Dcf, arguments: tuple[str, ...
     told = dcf("agents", *arguments)
     assert told.exit_code != 0
     assert words in " ".join(told.output.split())
+
+
+def test_a_missing_agent_is_answered_with_the_command_that_lists_agents(dcf: Dcf) -> None:
+    refused = dcf("agents", "delete", "cli-nobody", "--context", "local").stderr
+    assert "`dcf --context local agents ls` shows those there are." in refused

@@ -1,4 +1,4 @@
-"""docs/webhooks.md: its receiver runs as it stands there, against a server, over HTTP."""
+"""docs/agents/webhooks.md: its receiver runs as it stands there, against a server, over HTTP."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from tests.support.redis.servers import free_port
 from tests.support.waiting import PATIENCE_S
 from tests.tools.calls import serving
 
-PAGE = (ROOT / "docs" / "webhooks.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "agents" / "webhooks.md").read_text("utf-8")
 (RECEIVER,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 DOUBLING = {"asl": {"StartAt": "Double", "States": {"Double": {"Type": "Task", "End": True}}}}
 

@@ -1,11 +1,13 @@
 """API keys in Redis: made, listed, revoked; the key itself is nowhere."""
 
+import secrets
 from pathlib import Path
 
 import pytest
 
 from dcf.core.access.model import Scope
 from dcf.errors import UnknownKey
+from dcf.store.access import api_keys
 from dcf.store.access.api_keys import AccessKeys
 from dcf.store.connection.connections import Connections, open_pool
 from dcf.store.keys.table import access_key
@@ -119,3 +121,31 @@ def test_of_many_keys_those_that_hold_are_found_in_one_packet(
         held = AccessKeys(Connections(counting)).which_hold([*names, "key:ffffffffffff"])
     assert held == set(names[:2])
     assert len(packets) == 1
+
+
+def test_whether_agents_have_keys_reads_one_member_of_each_key_until_all_are_seen(
+    counting: CountingPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = AccessKeys(Connections(counting))
+    agents = [f"agent-{secrets.token_hex(4)}" for _ in range(3)]
+    for agent_id in agents:
+        keys.create((Scope.READ,), agent_id=agent_id, label=None, life_s=60)
+    monkeypatch.setattr(api_keys, "_PAGE", 1)
+    for names, packets in ([], 0), (agents[2:], 2), (agents[1:], 3), (agents, 4):
+        with counting.counted() as sent:
+            assert keys.bound_to(names) == {*names}
+        assert len(sent) == packets, sent
+        assert all(len(commands) == 1 for commands in sent), "one key to a page"
+    assert keys.bound_to([agents[0], "nobody"]) == {agents[0]}
+
+
+def test_of_more_keys_than_are_looked_at_any_agent_may_have_one(
+    counting: CountingPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = AccessKeys(Connections(counting))
+    for _ in range(3):
+        keys.create((Scope.READ,), agent_id=None, label=None, life_s=60)
+    monkeypatch.setattr(api_keys, "_MOST_LOOKED_AT", 2)
+    with counting.counted() as sent:
+        assert keys.bound_to(["nobody"]) == {"nobody"}
+    assert [len(commands) for commands in sent] == [1, 2]

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from dcf.features.artifacts.keys import arriving
 from dcf.features.people.keys import asked_in
-from dcf.features.projects import keys as project_keys
 from dcf.features.schedules import keys as schedule_keys
 from dcf.features.webhooks import keys as webhook_keys
 from dcf.store.cluster.keys import barrier_beside, cluster_key, key_places, on_cluster, plain_key, slot_of
+from dcf.store.keys import projects as project_keys
 from dcf.store.keys import table as keys
 from dcf.store.keys.companions import barrier, edit, register
 from dcf.store.keys.kinds import KEY_KINDS

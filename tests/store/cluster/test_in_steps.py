@@ -12,7 +12,6 @@ from dcf.core.access.quotas import Account, Quotas
 from dcf.core.definitions.model import read_definition
 from dcf.core.lifecycle.starting import Reference
 from dcf.features.documents.storage import EditedDocument, EditOutcome, Edits
-from dcf.features.usage.scripts import OWED
 from dcf.features.usage.storage import UsageBooks
 from dcf.store.access.authors import authored_by
 from dcf.store.access.counting import CountedDocument, hold, new_mark, owned, settle
@@ -23,6 +22,7 @@ from dcf.store.keys.parts import encode_state
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.definitions import KeptDefinitions
 from dcf.store.lists.elsewhere import LOOK, ask
+from dcf.store.transaction.usage_sums import OWED
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal

@@ -11,7 +11,7 @@ from dcf.core.documents.operations import RunAnswer
 from dcf.core.lifecycle.creation import Create
 from dcf.features.growing.adding import Added, AddUnits
 from dcf.features.growing.closing import Close, Seal
-from dcf.features.growing.definition import grown_definition
+from dcf.features.growing.definition import grown_definition, units_of
 from dcf.features.growing.model import Units
 from dcf.features.growing.opening import OpenRequest
 from dcf.features.growing.operations import Growing
@@ -91,7 +91,7 @@ class Server:
 
     def snapshot(self, run: str) -> tuple[Units, Snapshot]:
         """Everything that is known of the run, as it stands in Redis."""
-        units = self.world.plane.run(run).definition.units
+        units = units_of(self.world.plane.run(run).definition)
         assert units is not None
         return units, self.world.store.read(run, ReadSet(states=tuple(units.by_name), growth=True))
 

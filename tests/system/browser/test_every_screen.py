@@ -13,6 +13,7 @@ SCREENS: Final = {
     "no runs": "/ui/runs?tag=nothing",
     "graph": "/ui/runs/{mapped}?state=CollectChanges",
     "table": "/ui/runs/{retried}?tab=table&state=Fetch",
+    "a failed run": "/ui/runs/{broken}",
     "events": "/ui/runs/{broken}?tab=events",
     "timeline": "/ui/runs/{mapped}?tab=timeline&state=CollectChanges",
     "a map": "/ui/runs/{mapped}?tab=table&inside=Translate",

@@ -21,7 +21,7 @@ def test_one_server_and_clusters_take_turns_at_the_same_work(tmp_path: Path) -> 
     one, three = turns[:2]
     assert three.commands < 1.5 * one.commands  # a cluster is asked for no more than one server is
     heading, *_ = cluster_tables.throughput([turns], 1)
-    assert heading.startswith("### A cluster beside one server")
+    assert heading.startswith("### A cluster compared with one server")
 
 
 def test_costs_are_told_by_family_of_keys_and_sizes_calculated_from_them(tmp_path: Path) -> None:

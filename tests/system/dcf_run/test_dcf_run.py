@@ -109,7 +109,7 @@ def test_ctrl_c_leaves_nothing_behind_and_the_run_can_be_continued(site: Site) -
     os.killpg(started.pid, signal.SIGINT)
     output, code = finish(started)
     assert (output, code) == ("", 130)
-    assert "dcf: Interrupted. Run mine is not over: the same command with --id mine continues" in site.said(started)
+    assert "dcf: Interrupted. Run mine has not ended: the same command with --id mine continues" in site.said(started)
     assert "Traceback" not in site.said(started)
     assert descendants_in(site.folder) == {}
     assert redis_servers_in(site.folder) == []
@@ -196,9 +196,8 @@ def test_a_task_may_be_left_to_somebody_elsewhere(site: Site, options: tuple[str
     """Its function is not asked for; an agent elsewhere, or a person, is waited for."""
     started = hello(site, TASK + " return 'hi'", "--assign", "Approve=anna", "--id", "a", *options, workflow=APPROVED)
     wait_until(lambda: "dcf: Greet: succeeded" in site.said(started), LONG)
-    assert "dcf: Approve is left to anna; `dcf states resolve a Approve --output JSON` ends it by hand." in site.said(
-        started
-    )
+    by_hand = "dcf: Approve is left to anna; `dcf states resolve a Approve --output JSON` completes it by hand."
+    assert by_hand in site.said(started)
     assert started.poll() is None
     (site.folder / "anna.py").write_text(TASK.replace("Greet", "Approve") + " return [given, 'approved']")
     site.dcf("worker", str(site.folder / "anna.py"), "--agent-id", "anna", "--direct")
@@ -231,7 +230,7 @@ def test_a_worker_that_dies_each_time_ends_the_command_with_its_own_words(site: 
         "process_failed",
         "ended 5 times (exit code 7): it fell over",
     )
-    assert "Run falling is not over: the same command with --id falling continues it." in site.said(started)
+    assert "Run falling has not ended: the same command with --id falling continues it." in site.said(started)
     assert re.search(
         r"dcf: worker-\w+ ended once \(exit code 7\): it fell over\. It was started again\.", site.said(started)
     ), "it is told when it happens, not after the fifth time"
@@ -259,7 +258,7 @@ def test_a_run_whose_time_is_up_is_cancelled_and_names_the_death_of_its_worker(s
             continue
         assert (code, result["status"], result["error"]) == (1, "cancelled", "States.Timeout")
         beginning, meanwhile, death = result["cause"].partition(" Meanwhile ")
-        assert beginning == f"The run was not over after {seconds} s and was cancelled."
+        assert beginning == f"The run had not ended after {seconds} s and was cancelled."
         if meanwhile:
             break
     else:
@@ -280,7 +279,7 @@ def test_ctrl_c_on_a_terminal_says_how_to_go_on_where_it_can_be_read(site: Site)
         terminal.until(r"ValidateOrder +▶ running.+held by")
         assert terminal.interrupt() == 130
     shown = " ".join(" ".join(terminal.screen()).split())
-    assert shown.endswith("dcf: Interrupted. Run mine is not over: the same command with --id mine continues it.")
+    assert shown.endswith("dcf: Interrupted. Run mine has not ended: the same command with --id mine continues it.")
 
 
 def test_redis_that_cannot_be_reached_is_told_at_once_without_its_password(site: Site) -> None:

@@ -71,6 +71,22 @@ def test_a_killed_direct_run_is_carried_on_by_a_worker_that_is_its_own_control_p
     wait_until(lambda: not redis_servers_in(site.folder), LONG)
 
 
+def test_a_run_is_not_continued_with_another_input_and_the_refusal_says_how_it_ends(site: Site) -> None:
+    site.hook("CalculatePricing.kill")
+    options = ("--workers", str(HOOKED), "--direct", "--id", "left", "--lease-ttl", "2")
+    assert site.run(*options).wait(LONG) == -signal.SIGKILL
+    other = site.folder / "other.json"
+    other.write_text("{}")
+    refused = site.run(*options, order=other)
+    result, code = result_of(refused)
+    assert (code, result["error"]) == (1, "conflict")
+    said = " ".join(site.said(refused).split())
+    assert "exists with another input" in said
+    assert f"`dcf worker {HOOKED} --agent-id worker-" in said
+    assert "`dcf cancel left` ends it" in said
+    assert "the same command" not in said
+
+
 def test_ctrl_c_ends_a_direct_run_and_the_same_command_continues_it(site: Site) -> None:
     """Although a function is in the middle of its work, which nobody can break off."""
     site.hook("CalculatePricing.hold")
@@ -83,7 +99,7 @@ def test_ctrl_c_ends_a_direct_run_and_the_same_command_continues_it(site: Site) 
     os.killpg(run.pid, signal.SIGINT)
     output, code = finish(run)
     assert (output, code) == ("", 130)
-    assert "dcf: Interrupted. Run mine is not over: the same command with --id mine continues" in site.said(run)
+    assert "dcf: Interrupted. Run mine has not ended: the same command with --id mine continues" in site.said(run)
     assert "Traceback" not in site.said(run)
     assert descendants_in(site.folder) == {}
     assert redis_servers_in(site.folder) == []
@@ -166,7 +182,7 @@ def test_a_direct_run_whose_time_is_up_is_cancelled(site: Site) -> None:
     site.hook("ValidateOrder.hold")
     result, code = result_of(site.run("--workers", str(HOOKED), "--direct", "--timeout", "1"))
     assert (code, result["status"], result["error"]) == (1, "cancelled", "States.Timeout")
-    assert result["cause"] == "The run was not over after 1 s and was cancelled."
+    assert result["cause"] == "The run had not ended after 1 s and was cancelled."
 
 
 def test_copies_of_a_direct_run_are_processes_that_need_no_server_and_are_replaced(site: Site) -> None:
@@ -199,7 +215,7 @@ def test_what_functions_say_on_a_terminal_stands_above_the_live_table(site: Site
     (site.folder / "noisy.py").write_text(HEADER + functions)
     command = (sys.executable, "-m", "dcf", "run", str(site.folder / "noisy.json"), "--direct")
     with on_a_terminal(*command, **site.environment()) as terminal:
-        terminal.until("Look further")
+        terminal.until("Next:")
         terminal.until("dcf runs events")
         shown = terminal.screen()
     said = [shown.index(line) for line in ("a word", "dcf: WARNING root: a warning", "to error")]

@@ -1,4 +1,4 @@
-"""What docs/running.md says of two terminals: a worker in one, and runs that are started for it from another."""
+"""What docs/guides/runs.md says of two terminals: a worker in one, and runs that are started for it from another."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from tests.system.processes.site import LONG, Site, finish, first_line
 
 pytestmark = pytest.mark.processes
 
-PAGE = (ROOT / "docs" / "running.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "guides" / "runs.md").read_text("utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL)
 
 

@@ -1,14 +1,22 @@
-"""docs/tutorial.md, as it stands: its files are taken from the page, its commands are run, a person approves."""
+"""docs/tutorials/refunds.md: its files are taken from the page, its commands are run, a person approves."""
 
+import importlib
 import json
 import re
 import shlex
+import socket
+import struct
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
+from http.client import HTTPException
 from pathlib import Path
+from urllib.error import HTTPError
 
 import pytest
 
+from dcf.flow.compiling import compile_flow
 from tests.support.command_line import call
 from tests.support.paths import ROOT
 from tests.support.waiting import wait_until
@@ -16,7 +24,7 @@ from tests.system.processes.site import LONG, Site, finish, first_line
 
 pytestmark = pytest.mark.processes
 
-PAGE = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "tutorials" / "refunds.md").read_text("utf-8")
 FILES = dict(re.findall(r"`([a-z_]+\.(?:json|py))`[^\n]*(?:\n[^\n`]+)*\n*```\w+\n(.*?)```", PAGE, re.DOTALL))
 COMMANDS = [line.partition("#")[0].strip() for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
             for line in block.strip().splitlines()]  # fmt: skip
@@ -40,6 +48,65 @@ def test_its_workflow_is_valid_and_drawn(tmp_path: Path) -> None:
     assert valid.exit_code == 0
     assert f"✔ {tmp_path / 'refunds.py'} is valid" in valid.stdout
     assert "Approve  (Task)" in call(*words("graph", tmp_path)).stdout
+
+
+def test_its_retry_covers_what_a_call_to_a_bank_that_is_away_raises(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each bank is a real server that fails in its own way, and the function on the page calls it."""
+    write_files(tmp_path)
+    source = tmp_path / "refunds.py"
+    source.write_text(source.read_text().replace("timeout=10", "timeout=0.5"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    refunds = importlib.import_module("refunds")
+    states = compile_flow(refunds.refunds).document["States"]
+    (names,) = (rule["ErrorEquals"] for rule in states["pay"]["Retry"])
+    raised = {fault: _raised_by(refunds.pay.function, fault, monkeypatch) for fault in FAULTS}
+    assert {fault: name for fault, name in raised.items() if name not in names} == {}
+    assert set(raised.values()) >= {"URLError", "RemoteDisconnected", "TimeoutError", "IncompleteRead", "HTTPError"}
+
+
+FAULTS = {
+    "refuses": b"",
+    "closes": b"",
+    "hangs": None,
+    "resets": b"",
+    "breaks off": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{",
+    "is overloaded": b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n",
+    "speaks otherwise": b"SSH-2.0\r\n",
+}
+"""What a bank answers; None: nothing, and it keeps the connection."""
+
+
+def _raised_by(pay: Callable[[int], object], fault: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of the error of a call to a bank with this fault."""
+    with socket.create_server(("127.0.0.1", 0)) as bank:
+        monkeypatch.setenv("BANK_URL", f"http://127.0.0.1:{bank.getsockname()[1]}/payments")
+        if fault == "refuses":
+            bank.close()
+        serving = threading.Thread(target=_serve_fault, args=(bank, fault), daemon=True)
+        serving.start()
+        with pytest.raises((OSError, HTTPException)) as raised:
+            pay(42)
+        serving.join(LONG)
+    if isinstance(raised.value, HTTPError):
+        raised.value.close()  # it is the answer of the bank, too
+    return type(raised.value).__name__
+
+
+def _serve_fault(bank: socket.socket, fault: str) -> None:
+    if fault == "refuses":
+        return
+    connection, _ = bank.accept()
+    with connection:
+        while b"}" not in connection.recv(65536):
+            """The request has its body in a later packet."""
+        if fault == "resets":
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        elif FAULTS[fault] is None:
+            connection.recv(1)  # until the caller gives up
+        else:
+            connection.sendall(FAULTS[fault] or b"")
 
 
 def test_its_tests_pass(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """What dcf does on a Redis that refuses what managed ones refuse: each restriction is an ACL, or a command taken away.
 
-docs/managed-redis.md names these tests for each of its rows.
+docs/operating/managed-redis.md names these tests for each of its rows.
 """
 
 import json
@@ -71,7 +71,7 @@ SERVICES = {
         " save shutdown"
     ),
 }
-"""Commands that these refuse, by their own documentation; docs/managed-redis.md names the pages."""
+"""Commands that these refuse, by their own documentation; docs/operating/managed-services.md names the pages."""
 
 UNUSED = "memory acl latency script object command slowlog keys debug select publish subscribe module function cluster"
 """Commands that dcf never sends."""
@@ -232,7 +232,8 @@ def test_a_server_without_them_is_refused_at_the_start_with_what_to_do(
     ):
         pass
     assert raised.value.message == said
-    assert ("docs/managed-redis.md" if with_json else "Start a server that has the module") in raised.value.hint
+    hint = "docs/operating/managed-redis.md" if with_json else "Start a server that has the module"
+    assert hint in raised.value.hint
 
 
 @contextmanager
@@ -327,7 +328,9 @@ def test_another_database_needs_select(site: Site) -> None:
 
 
 def test_the_page_names_these_tests_and_they_are_there() -> None:
-    page = (ROOT / "docs" / "managed-redis.md").read_text("utf-8")
+    page = "".join(
+        (ROOT / "docs" / "operating" / f"managed-{name}.md").read_text("utf-8") for name in ("redis", "services")
+    )
     named = set(re.findall(r"`(test_\w+)`", page))
     files = (
         "system/deployment/test_managed_redis.py",

@@ -52,6 +52,8 @@ OPENAI: Final = ("openai-agents==0.24.0",)
 PYDANTIC: Final = ("pydantic-ai-slim[anthropic,openai]==2.62.0",)
 LANGGRAPH: Final = ("langgraph==1.2.22", "langchain-openai==1.7.3", "langchain-anthropic==1.7.7")
 CLAUDE: Final = ("claude-agent-sdk==0.2.187",)
+GOOGLE: Final = ("langchain-google-genai==4.4.2",)
+"""No recipe uses it; its errors reach handlers of users."""
 
 CASES: Final = {
     "openai-agents": RecipeCase(recipe="openai-agents", packages=OPENAI, api="/v1"),

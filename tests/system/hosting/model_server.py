@@ -28,6 +28,7 @@ class Said:
     text: str = ""
     calls: tuple[tuple[str, Mapping[str, Json]], ...] = ()
     status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +145,7 @@ def _handler_for(server: ModelServer) -> type[BaseHTTPRequestHandler]:
             said = server.answer(api, body)
             if said.status != 200:
                 error = {"type": "error", "error": {"type": "api_error", "message": "The model is not well."}}
-                self._send(said.status, "application/json", json.dumps(error).encode())
+                self._send(said.status, "application/json", json.dumps(error).encode(), said.headers)
             elif body.get("stream"):
                 self._send(200, "text/event-stream", model_replies.streamed(api, body, said.text, said.calls))
             else:
@@ -156,10 +157,12 @@ def _handler_for(server: ModelServer) -> type[BaseHTTPRequestHandler]:
 
         do_HEAD = do_GET  # noqa: N815 - the name that http.server looks for
 
-        def _send(self, status: int, kind: str, content: bytes) -> None:
+        def _send(self, status: int, kind: str, content: bytes, headers: Mapping[str, str] | None = None) -> None:
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(content)))
+            for name, value in (headers or {}).items():
+                self.send_header(name, value)
             self.end_headers()
             if self.command != "HEAD":
                 self.wfile.write(content)

@@ -50,7 +50,7 @@ def test_a_note_is_in_the_history_under_the_name_of_the_agent(hosting: Hosting, 
         names, said, is_error = hosted.client.result(run)
         (note,) = happened(hosted, run, "NoteLeft")
     assert (names, is_error) == (["leave_note"], False)
-    assert said == "The planner is told."
+    assert said == "The planner gets the note."
     assert note.data["text"] == "two orders have no address"
     assert (note.state, note.data["agent"]) == ("A", hosted.agent)
 

@@ -25,7 +25,7 @@ from tests.support.paths import ROOT
 from tests.support.waiting import wait_until
 from tests.system.letta.minds import is_ok
 from tests.system.letta.planner_mind import NEEDED
-from tests.system.processes.mailbox_agents import Exchange, Hands, Job, Planner, serve
+from tests.system.processes.agents.mailbox_agents import Exchange, Hands, Job, Planner, serve
 from tests.system.processes.runs import TOTAL, read
 from tests.system.processes.shop import Shop, shop
 from tests.system.processes.site import LONG, ORDER, STATES, effective, finish
@@ -227,7 +227,7 @@ def test_another_copy_finishes_what_a_killed_worker_had_leased(order: Order) -> 
     order.place()
     order.hire(*OTHERS)
     where = (order.shop.server_url, order.run, "CalculatePricing")
-    dying = order.shop.site.start("-m", "tests.system.processes.dying_agent", *where)
+    dying = order.shop.site.start("-m", "tests.system.processes.agents.dying_agent", *where)
     told, code = finish(dying)
     assert code == -signal.SIGKILL
     order.log += [Exchange(**json.loads(line)) for line in told.splitlines()]

@@ -24,7 +24,11 @@ def test_a_worker_killed_as_soon_as_its_result_is_written(
     """Nobody starts it again; the next agent was told by the write."""
     agents = one_agent_each("crash")
     dying = hooks.start(
-        "-m", "tests.system.processes.crashing_worker", shared_server.url, agents["ValidateOrder"], "ValidateOrder"
+        "-m",
+        "tests.system.processes.agents.crashing_worker",
+        shared_server.url,
+        agents["ValidateOrder"],
+        "ValidateOrder",
     )
     for state in STATES[1:]:
         hooks.worker(shared_server.url, agents[state], "--state", state)

@@ -1,6 +1,6 @@
 """A region that fails: what its replica in another has, what workers find there, and how the old one comes back.
 
-A person does what docs/deployment.md says ("When a region fails"). `python -m lab region` tries random workflows so.
+A person does what docs/operating/failing-region.md says. `python -m lab region` tries random workflows with it.
 """
 
 from collections import Counter

@@ -54,6 +54,23 @@ async def test_a_client_acquires_and_completes_a_state(site: Site, monkeypatch: 
     assert redis_servers_in(site.folder) == []
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_client_is_told_why_the_server_did_not_start(site: Site, mode: Any) -> None:
+    unreachable = site.environment() | {"REDIS_URL": "redis://127.0.0.1:9/0"}
+    server = StdioServerParameters(command=sys.executable, args=COMMAND, env=unreachable, cwd=ROOT)
+    with pytest.raises(BaseException) as failed:  # noqa: PT011 - the client raises a group of errors
+        async with Client(server, mode=mode):
+            pass
+    assert "Redis cannot be reached" in _all_texts(failed.value)
+
+
+def _all_texts(error: BaseException) -> str:
+    inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    return " ".join([str(error), *map(_all_texts, inner)])
+
+
 def test_nothing_but_the_protocol_is_on_standard_output(site: Site) -> None:
     """Every line is a JSON-RPC message, also for a message that is none; it ends when its input does."""
     asked = [

@@ -204,9 +204,9 @@ def test_a_person_reads_what_it_does_and_why_it_ends(shop: Shop) -> None:
     assert finish(worker) == ("", 143)
     said = shop.site.said(worker)
     assert f"worker {shop.agent} serves Held, Meet, Patient, Quick" in said
-    assert "SIGTERM: takes no more; 1 state in hand may finish for 0 s. A second signal ends it at once." in said
-    assert f"2 taken, 0 done, 1 failed, 1 given back or lost; last failure: {bad}/Quick: NoGood: it is bad" in said
-    assert f"gave back what was not finished, for others to do: {held}/Held" in said
+    assert "SIGTERM: takes no new states; 1 state may finish within 0 s. A second signal ends it at once." in said
+    assert f"2 taken, 0 done, 1 failed, 1 released or lost; last failure: {bad}/Quick: NoGood: it is bad" in said
+    assert f"released unfinished states for other workers: {held}/Held" in said
 
 
 def test_the_cancellation_of_a_run_reaches_the_function(shop: Shop) -> None:

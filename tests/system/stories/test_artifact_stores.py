@@ -1,6 +1,6 @@
 """Stores of artifacts: a bucket keeps the promises of a directory; processes die in the middle.
 
-The bucket is one of moto's server, where it and obstore are installed (CONTRIBUTING.md says how).
+The bucket is one of moto's server, where it and obstore are installed (docs/contributing/dependencies.md says how).
 """
 
 import importlib

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -72,21 +73,25 @@ Connect = Callable[[Site], AbstractAsyncContextManager[Tools]]
 TRANSPORTS: dict[str, Connect] = {"stdio": over_stdio, "http": over_http}
 
 
-async def begin(planner: Tools, site: Site) -> dict[str, Any]:
-    """Take the steps 1 to 7 of the planner; return its agents."""
+async def begin(planner: Tools, workflows: Path, agent_id: str | None = None) -> dict[str, Any]:
+    """Take the steps 1 to 7 of the planner, whose files are in this directory; return its agents.
+
+    With an `agent_id` the planner is that agent, and not the local user.
+    """
+    made_by, by = ({}, {}) if agent_id is None else ({"planner_agent_id": agent_id}, {"agent_id": agent_id})
     skills = await planner.ok("get_skillset")
     assert MANIFEST in {one["manifestId"] for one in skills["available_skills"]}
     valid = await planner.ok("validate_workflow", workflow_json=WORKFLOW)
     assert (valid["exit_code"], valid["resolution"]["unresolved_agent_refs"]) == (0, [])
     written = await planner.ok("write_file", path=f"{RUN}.json", content=WORKFLOW)
-    assert written["path"] == str(site.data_dir / "workflows" / f"{RUN}.json")
-    created = await planner.ok("create_workflow_control_plane", workflow_json=WORKFLOW)
+    assert written["path"] == str(workflows / f"{RUN}.json")
+    created = await planner.ok("create_workflow_control_plane", workflow_json=WORKFLOW, **made_by)
     assert {f"cp:wf:{RUN}:meta", f"cp:wf:{RUN}:state:Price"} <= set(created["created_keys"])
     made = await planner.ok("create_worker_agents", workflow_json=WORKFLOW)
     agents: dict[str, Any] = made["agents_map"]
     assert agents.keys() == OUTPUTS.keys()
     meta = {"redis_key": f"cp:wf:{RUN}:meta", "path": "agents"}
-    assert (await planner.ok("json_set", **meta, value_json=json.dumps(agents)))["success"]
+    assert (await planner.ok("json_set", **meta, **by, value_json=json.dumps(agents)))["success"]
     assert json.loads((await planner.ok("json_read", **meta))["value_json"]) == agents
     notified = await planner.ok("notify_next_worker_agent", workflow_id=RUN)
     assert [(one["state"], one["sent"]) for one in notified["targets"]] == [("Price", True)]
@@ -120,16 +125,21 @@ async def work(worker: Tools, state: str, agent: str) -> None:
     assert (await worker.ok("release_state_lease", **holder))["status"] == "lease_already_clear"
 
 
+async def finish(planner: Tools) -> None:
+    """Take the steps 8 and 9 of the planner."""
+    seen = await planner.ok("read_workflow_control_plane", workflow_id=RUN)
+    assert seen["outputs"] == OUTPUTS
+    ended = await planner.ok("finalize_workflow", workflow_id=RUN, finalize_note="Paid.")
+    assert ended["summary"]["final_status"] == "succeeded"
+    audit = await planner.ok("json_read", redis_key=f"dp:wf:{RUN}:audit:finalize")
+    assert json.loads(audit["value_json"])["note"] == "Paid."
+
+
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_the_steps_of_planner_and_worker_are_taken_as_documented(site: Site, transport: str) -> None:
     async with TRANSPORTS[transport](site) as tools:
         assert set(DOCUMENTS["dcf"]) <= tools.listed
-        agents = await begin(tools, site)
+        agents = await begin(tools, site.data_dir / "workflows")
         for state in OUTPUTS:
             await work(tools, state, agents[state])
-        seen = await tools.ok("read_workflow_control_plane", workflow_id=RUN)
-        assert seen["outputs"] == OUTPUTS
-        ended = await tools.ok("finalize_workflow", workflow_id=RUN, finalize_note="Paid.")
-        assert ended["summary"]["final_status"] == "succeeded"
-        audit = await tools.ok("json_read", redis_key=f"dp:wf:{RUN}:audit:finalize")
-        assert json.loads(audit["value_json"])["note"] == "Paid."
+        await finish(tools)

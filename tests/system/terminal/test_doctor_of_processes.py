@@ -69,7 +69,7 @@ def test_run_says_when_redis_fills_up_under_it(own: World, hello: Path, tmp_path
         own.ask("CONFIG", "SET", "maxmemory", "1000")
         assert process.stderr.readline() == WAITING
         own.ask("CONFIG", "SET", "maxmemory", "0")
-        assert process.stderr.readline() == "dcf: going on: Redis takes writes again.\n"
+        assert process.stderr.readline() == "dcf: continuing: Redis accepts writes again.\n"
         go.touch()
         _, said = process.communicate(timeout=90)
     assert (process.returncode, "waiting" in said) == (0, False)
@@ -86,7 +86,7 @@ def test_run_says_what_it_waits_for_and_goes_on_when_it_is_over(own: World, hell
         assert process.stderr.readline() == WAITING
         own.ask("CONFIG", "SET", "maxmemory", "0")
         result, said = process.communicate(timeout=90)
-    assert said.count("dcf: going on: Redis takes writes again.\n") == 1
+    assert said.count("dcf: continuing: Redis accepts writes again.\n") == 1
     assert "waiting" not in said
     assert (process.returncode, json.loads(result)["output"]) == (0, "Hello")
 

@@ -51,7 +51,7 @@ from dcf.cli import command_table
 from dcf.cli.app import main
 
 for row in command_table.rows():
-    import_module(f"dcf.cli.{row.module or 'commands.derived'}")
+    import_module((row.function or "dcf.cli.commands.derived").partition(":")[0])
 import dcf.application.application
 for command in json.loads(sys.argv[1]):
     if (child := os.fork()) == 0:

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import anyio
 import httpx2
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -23,7 +24,8 @@ STEP: Final = re.compile(r"\d\. `(\w+)\(([^`]*)\)`")
 ARGUMENT: Final = re.compile(r"(\w+)=(<[^<>]*>|\{[^{}]*\}|[^,]*)")
 OPEN: Final = re.compile(r"<([^<>]+)>")
 EXAMPLE: Final = re.compile(r"```json\n(.*?)```", re.DOTALL)
-EXPECTED: Final = {"ok", "review_running"}
+EXPECTED: Final = frozenset({"ok", "review_running"})
+LONGEST_S: Final = 90
 QUOTED: Final = re.compile(r"'([^']+)'")
 
 
@@ -38,6 +40,7 @@ class Follower:
     wish: dict[str, Json] = field(default_factory=dict)
     answers: list[Answer] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
+    expected: frozenset[str] = EXPECTED
 
     def way(self, aim: str) -> list[Call]:
         """The calls that the instructions tell for something."""
@@ -50,15 +53,16 @@ class Follower:
         assert tool in self.tools.listed, f"{tool} is not on the list of {self.me}"
         filled = {name: self._filled(tool, name, value) for name, value in arguments.items()}
         answer = await self.tools.call(tool, **filled)
-        assert answer.code in EXPECTED, answer.text
+        assert answer.code in self.expected, answer.text
         self.sent.append(tool)
         self.answers.append(answer)
         return answer
 
     async def follow(self, answer: Answer, until: Callable[[Answer], bool]) -> Answer:
         """Send the first of what each answer says is next, up to an answer that is wanted."""
-        while not until(answer):
-            answer = await self.send(first_of(answer))
+        with anyio.fail_after(LONGEST_S):
+            while not until(answer):
+                answer = await self.send(first_of(answer))
         return answer
 
     def _filled(self, tool: str, name: str, value: Json) -> Json:

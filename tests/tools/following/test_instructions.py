@@ -1,21 +1,15 @@
 """The instructions of the server, followed literally and without intelligence, lead to runs that are done."""
 
-import secrets
-from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager
-
 import anyio
 import pytest
 
-from dcf.application.application import Application
-from dcf.core.access.model import Scope
 from dcf.tools.mcp.instructions import WAYS, instructions_for
-from dcf.tools.mcp.server import build_http_app
 from dcf.verbs.listed_tools import profiles
 from tests.support.tables import rows
 from tests.tools.access import PLANNER, WORKER
-from tests.tools.calls import Answer, Json, serving
-from tests.tools.following.follower import STEP, Follower, follower
+from tests.tools.calls import Answer, Json
+from tests.tools.following.conftest import Join
+from tests.tools.following.follower import STEP, Follower
 
 pytestmark = pytest.mark.anyio
 
@@ -29,31 +23,6 @@ CALLS_A_TASK = 1.3
 
 CLOSED = ("read_workflow_control_plane", "read_workflow_control_plane", "finalize_workflow")
 """How a planner closes a run: it reads how it stands, then its output, which is long."""
-
-Join = Callable[..., AbstractAsyncContextManager[Follower]]
-
-
-@pytest.fixture(scope="module")
-def site(replica: Callable[..., Application]) -> Application:
-    return replica(auth="keys", public_url="https://dcf.example/mcp")
-
-
-@pytest.fixture(scope="module")
-def url(site: Application) -> Iterator[str]:
-    with serving(build_http_app(site)) as found:
-        yield found
-
-
-@pytest.fixture
-def join(site: Application, url: str) -> Join:
-    """Connects a caller with a key and an id of its own."""
-
-    def connect(role: str, *scopes: Scope, **wish: Json) -> AbstractAsyncContextManager[Follower]:
-        me = f"{role}-{secrets.token_hex(4)}"
-        key = site.keys.create(scopes, agent_id=me, label=None, life_s=None).text
-        return follower(url, key, me, **wish)
-
-    return connect
 
 
 def each_chapter() -> Json:

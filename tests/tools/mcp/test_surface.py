@@ -15,7 +15,7 @@ from mcp.client import Client
 from dcf.application.application import Application
 from dcf.core.access.model import Scope, local_caller
 from dcf.errors import InvalidArgument
-from dcf.tools.mcp.listing import ToolList
+from dcf.tools.mcp.listing import Shown, ToolList
 from dcf.tools.mcp.reference import markdown_of
 from dcf.tools.mcp.selection import PROFILES, documented_tools, select_tools
 from dcf.tools.mcp.server import build_server
@@ -24,6 +24,7 @@ from dcf.verbs.examples import smallest_call
 from dcf.verbs.listed_tools import AUTO, listed_for
 from dcf.verbs.merged.naming import RETIRED
 from dcf.verbs.registry import Answer, ToolSpec
+from dcf.verbs.schemas import parameters_of
 from tests.support.paths import ROOT
 from tests.support.tables import rows
 from tests.tools.access import ask, key_of
@@ -105,6 +106,22 @@ async def test_the_list_of_a_profile_fits_its_budget(replica: Callable[..., Appl
     listed = await _listed(replica(profile=profile, allow_operator=True))
     assert len(json.dumps(listed, separators=(",", ":"))) <= BUDGETS[profile]
     assert {tool["name"] for tool in listed} == PROFILES[profile]
+
+
+async def test_the_list_of_all_shows_every_parameter_but_the_address_of_redis(
+    replica: Callable[..., Application],
+) -> None:
+    """`redis_url` may say nothing but `default`. The lists of one kind of caller leave out what callers do not need."""
+    whole = await _listed(replica(profile="all", allow_operator=True))
+    shown = {tool["name"]: set(tool["inputSchema"]["properties"]) for tool in whole}
+    assert shown == {name: _accepted(name) - {"redis_url"} for name in PROFILES["all"]}
+    worker = {tool["name"]: tool["inputSchema"] for tool in await _listed(replica(profile="worker"))}
+    assert "require_ready" not in worker["acquire_state_lease"]["properties"]
+    assert "additionalProperties" not in worker["acquire_state_lease"], "a host may send what a list does not show"
+
+
+def _accepted(name: str) -> set[str]:
+    return set(parameters_of(SERVED[name])["properties"])
 
 
 @rows("profile", sorted(MODELS))
@@ -189,7 +206,7 @@ async def test_the_list_is_made_once(application: Application) -> None:
             self.protocol_version = version
 
     local = the_local_user(application.settings)
-    cache = ToolList(select_tools((), read_only=False), local)
+    cache = ToolList(Shown(select_tools((), read_only=False), local))
     first: Any = _Context("2026-07-28")
     old: Any = _Context("2025-11-25")
     assert await cache(first, build) == await cache(first, build) == {"tools": tools}

@@ -38,7 +38,7 @@ async def test_a_tool_is_for_its_own_scope_only(alone: Application, name: str, s
     if scope is TOOLS[name].scope:
         assert answer.code == "invalid_argument"
         return
-    assert answer.error == f"forbidden: {name} needs the scope '{TOOLS[name].scope}'."
+    assert answer.error == f"forbidden: `{name}` needs the scope '{TOOLS[name].scope}'."
     assert f"--scope {TOOLS[name].scope}" in answer.hint
 
 

@@ -333,6 +333,9 @@ async def test_agents_are_made_before_the_run_for_a_planner_that_wants_the_map(t
     )
     assert set(crew["agents_map"]) == {"A", "B"}
     assert crew["created"][0]["agent_name"] == f"wf-{run_id}-A"
+    create, *_ = crew["next"]
+    assert create["tool"] == "start_run"
+    assert create["arguments"]["agents_map_json"] == crew["agents_map"]
     created = await tools.ok(
         "create_workflow_control_plane", workflow_json=workflow(run_id), agents_map_json=crew["agents_map"]
     )

@@ -56,6 +56,12 @@ async def call(author: Application, tool: str, **arguments: Any) -> Any:
         return await (await Tools.of(client)).call(tool, **arguments)
 
 
+async def test_a_table_that_is_not_there_is_met_with_the_directory_of_tables(author: Application, place: Path) -> None:
+    answer = await call(author, "csv_to_manifests", skills_csv_path="mine.csv")
+    assert answer.code == "invalid_source"
+    assert f"'{place / 'skills_src'}' (DCF_SKILLS_SRC_DIR)" in answer.hint
+
+
 async def ok(author: Application, tool: str, **arguments: Any) -> Any:
     answer = await call(author, tool, **arguments)
     assert (answer.code, answer["ok"], answer["exit_code"]) == ("ok", True, 0), answer.text

@@ -79,6 +79,13 @@ async def test_a_configured_directory_takes_the_place_of_the_default(replica: Re
     assert not (tmp_path / "data").exists()
 
 
+async def test_the_local_user_writes_where_the_setting_for_workflows_says(replica: Replica, tmp_path: Path) -> None:
+    async with Client(build_server(replica(data_dir=tmp_path / "data", workflows_dir=tmp_path / "mine"))) as client:
+        written = await (await Tools.of(client)).ok("write_file", path="a.json", content="{}")
+    assert written["path"] == str(tmp_path / "mine" / "a.json")
+    assert (tmp_path / "mine" / "a.json").read_text() == "{}"
+
+
 async def test_a_data_directory_that_cannot_be_made_is_not_configured(replica: Replica, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     async with Client(build_server(replica(data_dir=tmp_path / "file"))) as client:

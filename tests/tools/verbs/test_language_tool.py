@@ -38,7 +38,7 @@ async def test_the_page_is_short_and_the_same_on_every_face(tools: Tools) -> Non
     assert told == describe()
     assert len(told.encode()) < 6 * 1024
     assert CliRunner().invoke(app, ["workflows", "language"]).output == told
-    assert (ROOT / "docs" / "language.md").read_text("utf-8") == told, "make reference"
+    assert (ROOT / "docs" / "reference" / "language.md").read_text("utf-8") == told, "make reference"
 
 
 def test_the_page_shows_its_examples_and_names_only_tools_that_exist() -> None:

@@ -139,7 +139,10 @@ async def test_the_calls_after_a_creation_assign_start_and_watch_the_run(tools: 
     assert (created["started"], "not started" in created["status"]) == (False, True)
     assert 'agents_map_json={"Write":"<agent id>"}' in created["warnings"][0]
     named = [step["tool"] for step in created["next"]]
-    assert named == ["resolve_state", "notify_next_worker_agent", "await_workflow_event", "read_workflow_control_plane"]
+    assert named == [
+        *("resolve_state", "create_worker_agents"),
+        *("notify_next_worker_agent", "await_workflow_event", "read_workflow_control_plane"),
+    ]
     run = created["workflow_id"]
     before = await tools.ok("read_workflow_control_plane", workflow_id=run)
     assert "not started" in before["status"]

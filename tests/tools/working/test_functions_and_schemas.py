@@ -96,3 +96,22 @@ def test_an_output_of_a_function_that_does_not_match_fails_its_task_with_all_tha
         "Error": "DCF.InvalidOutput",
         "Cause": "The output does not match the OutputSchema: the output: 'total' is missing.",
     }
+
+
+INVOKE = "arn:aws:states:::lambda:invoke"
+CALLED: dict[str, Any] = {"FunctionName": "arn:aws:lambda:eu-west-1:123456789012:function:price", "Payload.$": "$.line"}
+
+
+@rows("at_once", [1, 3])
+def test_a_function_for_lambda_invoke_gets_the_payload_and_its_result_is_the_payload_of_the_answer(
+    tools: ToolClient, at_once: int
+) -> None:
+    line = {"Type": "Task", "Resource": INVOKE, "Parameters": CALLED, "OutputPath": "$.Payload.total", "Next": "Whole"}
+    whole = {"Type": "Task", "Resource": INVOKE, "Parameters": {"FunctionName": "f", "Payload.$": "$"}, "End": True}
+    functions: dict[str, TaskFunction] = {
+        "Line": lambda given: {"total": given["price"] * 2},
+        "Whole": lambda given: given + 1,
+    }
+    meta = ended(tools, {"Line": line, "Whole": whole}, {"line": {"price": 4}}, functions, at_once)
+    assert meta["status"] == "succeeded"
+    assert meta["output"] == {"ExecutedVersion": "$LATEST", "Payload": 9, "StatusCode": 200}

@@ -129,3 +129,23 @@ async def test_who_may_be_several_programs_gets_no_lease_back(
     assert (await ask(application, caller, "acquire_state_lease", **wish))["code"] == "lease_held"
     mine = await ask(application, caller, "get_my_assignment", agent_id=agent, workflow_id=run)
     assert held["work"]["lease_token"] not in mine.text
+
+
+@rows("caller", [key_of(*PLANNER), LOCAL], ids=["a key for any agent", "the local user"])
+async def test_the_agent_of_a_lease_is_told_where_its_token_is(
+    application: Application, tools: Tools, caller: Caller
+) -> None:
+    """The document says: receive the event, then acquire. Here the event was leased with it."""
+    run = f"run-{secrets.token_hex(5)}"
+    agent = f"agent-{run}"
+    await ready(tools, run, agent)
+    work = (await ask(application, caller, "await_workflow_event", agent_id=agent, timeout_s=50))["work"]
+    wish = {"workflow_id": run, "state": "A", "owner_agent_id": agent}
+    answer = await ask(application, caller, "acquire_state_lease", **wish)
+    assert answer["code"] == "lease_held"
+    assert "which is you" in answer.text
+    assert "in `work` of the answer that leased it" in answer.hint
+    assert work["lease_token"] not in answer.text, "another process may work under the same id"
+    assert [step["tool"] for step in answer["next"]] == ["update_workflow_control_plane", "await_workflow_event"]
+    again = await ask(application, caller, "acquire_state_lease", **wish, lease_token=work["lease_token"])
+    assert again["status"] == "lease_already_held"

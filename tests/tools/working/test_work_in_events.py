@@ -16,7 +16,7 @@ from dcf.core.documents.model import Status
 from dcf.core.leasing import lease
 from dcf.store.events.inbox import VISIBILITY_S
 from dcf.tools.mcp.server import build_server
-from dcf.tools.verbs import awaiting
+from dcf.tools.verbs import awaited_leases
 from dcf.tools.verbs.awaiting import await_workflow_event
 from dcf.values.records import replace
 from dcf.verbs.answers.work import work_shown
@@ -232,7 +232,7 @@ async def test_the_work_is_read_beside_the_event_loop_so_that_other_calls_are_an
         threads.append(threading.get_ident())
         return work_shown(*args, **more)
 
-    monkeypatch.setattr(awaiting, "work_shown", shown)
+    monkeypatch.setattr(awaited_leases, "work_shown", shown)
     found = [await await_workflow_event(alone, agent, timeout_s=50, request_id="1") for _ in "12"]
     assert [one.members["work"]["state"] for one in found] == ["A", "A"]
     assert len(threads) == 2

@@ -13,10 +13,14 @@ from dcf.tools.mcp.selection import callable_tools
 from dcf.tools.mcp.server import build_server
 from dcf.verbs.argument_checks import AlmostRight, check_at_once
 from dcf.verbs.examples import smallest_call
+from dcf.verbs.merged.answers import Asked, as_listed
 from dcf.verbs.merged.merged_tools import meant
 from dcf.verbs.merged.merges import MERGES
-from dcf.verbs.merged.naming import RETIRED, Asked, as_listed, in_tools, offered
+from dcf.verbs.merged.naming import RETIRED, offered
 from dcf.verbs.registry import TOOLS
+from dcf.verbs.wording.sentences import worded
+from dcf.verbs.wording.tools import Tools as ToolWords
+from dcf.verbs.wording.tools import in_tools
 from tests.support.tables import rows
 from tests.tools.calls import SERVED, Tools, new_run
 
@@ -135,25 +139,37 @@ def test_a_server_of_some_toolsets_merges_only_what_it_serves() -> None:
 @rows(
     ("text", "said"),
     [
-        ("retry_run goes on.", "operate_run(action=retry) goes on."),
-        ("hold_run with hold=false ends it.", "operate_run(action=release) ends it."),
+        ("`retry_run` goes on.", "`operate_run(action=retry)` goes on."),
         ("`hold_run(hold=false)` ends it.", "`operate_run(action=release)` ends it."),
-        ("hold_run keeps it.", "operate_run(action=hold) keeps it."),
-        ("Repeat it with rerun.", "Repeat it with start_run(rerun_of)."),
+        ("`hold_run` keeps it.", "`operate_run(action=hold)` keeps it."),
+        ("Repeat it with `rerun`.", "Repeat it with `start_run(rerun_of)`."),
+        ("`rerun(workflow_id=r)` repeats it.", "`start_run(rerun_of=r)` repeats it."),
         ("There is no state 'rerun'.", "There is no state 'rerun'."),
-        ("get_definition reads it.", "search(in=definitions, id) reads it."),
-        ("claim_ready_state gives one.", "find_work(claim=true) gives one."),
-        ("leave_note tells them.", "add_note(kind=to_planner) tells them."),
-        ("cancel_run ends it, as start_run began it.", "cancel_run ends it, as start_run began it."),
+        ("`get_definition` reads it.", "`search(in=definitions, id)` reads it."),
+        ("`get_definition(name=x, kind=job)`.", "`search(in=definitions, id=x, kind=job)`."),
+        ("`answer_question(question_id=q1)`.", "`answer(question_id=q1)`."),
+        ("`get_project` or `get_project(path=PATH)`.", "`list_projects(id)` or `list_projects(path=PATH)`."),
+        ("`claim_ready_state` gives one.", "`find_work(claim=true)` gives one."),
+        ("`leave_note` tells them.", "`add_note(kind=to_planner)` tells them."),
+        ('`leave_note(text="a, b", state=a b)`.', '`add_note(kind=to_planner, text="a, b", state=a b)`.'),
+        ('`add_finding(tags_json=["a", "b"])`.', '`put_finding(tags_json=["a","b"])`.'),
+        ("`cancel_run` ends it, as `start_run` began it.", "`cancel_run` ends it, as `start_run` began it."),
     ],
 )
 def test_a_text_names_the_tools_of_lists(text: str, said: str) -> None:
-    assert in_tools(text) == said
+    assert worded(text, ToolWords()) == said
+    assert in_tools(text) == said.replace("`", "")
+
+
+def test_a_verb_that_is_called_by_its_own_name_keeps_the_names_of_its_arguments() -> None:
+    text = "Leave out `name`, or `delete_schedule(name=x)`."
+    said = [worded(text, ToolWords(tool), "delete_schedule") for tool in ("delete", "delete_schedule")]
+    assert said == [f"Leave out `{name}`, or `delete(kind=schedule, id=x)`." for name in ("id", "name")]
 
 
 def test_next_calls_are_of_tools_that_are_shown() -> None:
     steps = [
-        {"tool": "resume_run", "arguments": {"workflow_id": "r"}, "why": "Or retry_run."},
+        {"tool": "resume_run", "arguments": {"workflow_id": "r"}, "why": "Or `retry_run`."},
         {"tool": "delete_run", "arguments": {"workflow_id": "r"}, "why": "Gone."},
     ]
     payload = {"code": "ok", "next": steps}
@@ -163,7 +179,7 @@ def test_next_calls_are_of_tools_that_are_shown() -> None:
         {
             "tool": "operate_run",
             "arguments": {"action": "resume", "workflow_id": "r"},
-            "why": "Or operate_run(action=retry).",
+            "why": "Or `operate_run(action=retry)`.",
         }
     ]
     none = as_listed({"code": "ok", "next": steps[1:]}, Asked("list_runs", "list_runs", frozenset(), shown))
@@ -186,12 +202,12 @@ def test_arguments_have_the_names_of_the_tool_that_was_called() -> None:
 def test_who_may_not_answer_for_people_is_told_that_it_may_answer_questions() -> None:
     refused = {
         "code": "forbidden",
-        "error": "forbidden: answer_human_task needs the scope 'answer'.",
+        "error": "forbidden: `answer_human_task` needs the scope 'answer'.",
         "hint": "Get a key.",
     }
     asked = Asked("answer", "answer_human_task", frozenset({Scope.READ, Scope.PLAN}), frozenset(SERVED))
     told = as_listed(refused, asked)
-    assert told["error"] == "forbidden: answer needs the scope 'answer'."
+    assert told["error"] == "forbidden: `answer` needs the scope 'answer'."
     assert told["hint"] == "Get a key. This key may call answer with question_id."
     assert as_listed(refused, ASKED)["hint"] == "Get a key."
 

@@ -97,7 +97,7 @@ def test_what_is_over_comes_first_and_asks_why_nobody_took_over(here: Applicatio
     page = agents_page(visit_of(here), {})
     assert page.index(f'href="/ui/runs/{over}"') < page.index(f'href="/ui/runs/{live}"')
     assert f'href="/ui/why?run={over}&amp;state=A"' in page
-    assert "1 lease is over" in text_of(page)
+    assert "1 lease has expired" in text_of(page)
 
 
 def test_the_lease_of_what_is_judged_is_never_over(here: Application, onlooker: Connections) -> None:

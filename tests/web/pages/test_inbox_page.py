@@ -144,7 +144,7 @@ def test_an_answer_to_what_does_not_wait_any_more_is_refused(application: Applic
     visit, run = acting(application), asking(application, {"schema": SCHEMA})
     filled = {**fields_of(inbox_page(visit, {"run": run, "state": "Ask"})), "choice": "approve"}
     for wrong in ({"epoch": "1795440437810902"}, {"tool": "decide_gate"}, {"state": ""}):
-        with pytest.raises(InvalidArgument, match="does not wait any more"):
+        with pytest.raises(InvalidArgument, match="no longer waits"):
             check_answer(visit, filled | wrong)
 
 

@@ -176,6 +176,7 @@ def test_several_manifests_may_stand_in_one_file(base: Path) -> None:
 def test_skills_of_a_task_are_looked_up_as_those_of_its_binding_are(base: Path) -> None:
     verdict = judged(base, document(asl=machine(A={**TASK, "Skills": ["Sum@1.0.0", "x@1.0.0"], "End": True})))
     assert codes(verdict) == {("/asl/States/A/Skills/1", "unresolved_skill")}
+    assert '"skill_imports": [{"uri": "<file>.json"}]' in verdict.problems[0].hint
     assert verdict.resolution["state_skill_map"] == {"A": [{"skill": "Sum@1.0.0", "manifestId": "skill.Sum@1.0.0"}]}
 
 

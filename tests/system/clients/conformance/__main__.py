@@ -3,7 +3,6 @@
 import json
 import socket
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,9 +13,8 @@ from mcp.server.context import CallNext, ServerRequestContext
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from dcf.application.application import Application, open_application
-from dcf.core.access.model import Caller
 from dcf.settings.process import read_settings
-from dcf.tools.mcp.listing import ToolList
+from dcf.tools.mcp.listing import Shown, ToolList
 from dcf.tools.mcp.middleware import UnknownTools
 from dcf.tools.mcp.server import build_server, over_http
 from dcf.verbs.authentication import the_local_user
@@ -35,11 +33,12 @@ async def accept(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> An
     return await call_next(ctx)
 
 
-class EveryTool(ToolList):
+class EveryTool(Shown):
     """Shows the tools of the suite too, which the table of verbs does not have."""
 
-    def _shown(self, answer: Mapping[str, Any], caller: Caller, names: frozenset[str]) -> dict[str, Any]:
-        return super()._shown(answer, caller, names | {*self._scopes})
+    def __call__(self, _: ServerRequestContext[Any, Any]) -> frozenset[str]:
+        """Return the names of all tools that the server was given."""
+        return frozenset(self._scopes)
 
 
 async def list_all(server: MCPServer[None], application: Application) -> None:
@@ -47,10 +46,10 @@ async def list_all(server: MCPServer[None], application: Application) -> None:
     ours = TOOLS[registered.json_schema_2020_12_tool.__name__]
     specs = {one.name: replace(ours, name=one.name) for one in await server.list_tools()}
     specs |= TOOLS
-    caller = the_local_user(application.settings)
+    shown = EveryTool(specs.values(), the_local_user(application.settings))
     knowing: dict[type[Any], Any] = {
-        ToolList: EveryTool(specs.values(), caller),
-        UnknownTools: UnknownTools(specs.values(), caller),
+        ToolList: ToolList(shown),
+        UnknownTools: UnknownTools(specs.values(), shown),
     }
     for place, one in enumerate(server.middleware):
         server.middleware[place] = knowing.get(type(one), one)

@@ -79,6 +79,13 @@ class LettaServer:
             self._process.wait()
             self._process = None
 
+    def legacy_export(self, agent_id: str) -> str:
+        """Return an agent in the first form of agent files, as JSON; the API has only the second one."""
+        command = [*self._python(HERE / "legacy_export.py"), agent_id]
+        done = subprocess.run(command, cwd=self._folder, env=self._variables(), capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr.decode()[-3000:]
+        return done.stdout.decode().splitlines()[-1]
+
     def close(self) -> None:
         self.stop()
         self._postgres.stop()
@@ -105,6 +112,7 @@ class LettaServer:
             # By default every query opens a connection: five times the CPU, and stalls of a minute were seen.
             "LETTA_DISABLE_SQLALCHEMY_POOLING": "false",
             "LETTA_DISABLE_TRACING": "true",
+            "MCP_DISABLE_STDIO": "false",
             "OPENAI_API_KEY": "unused",
             "OPENAI_BASE_URL": self._model_url,
             "NO_PROXY": "127.0.0.1,localhost",

@@ -1,0 +1,1 @@
+"""Tasks that wait for signals and other things outside of dcf. Pure."""

@@ -1,0 +1,63 @@
+"""The offers of capabilities to the language: their types, and the tables of the installed ones. Pure.
+
+The language meets a capability only as a row of these tables. `features/installed_language.py` fills
+them before the first workflow is read: a table that is not filled raises.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeAlias
+
+from dcf.asl.expressions.templates import Template
+from dcf.asl.resources import Kind, Resource
+from dcf.asl.syntax.fields import DefinitionFields
+from dcf.asl.tasks.gates import Gate
+from dcf.values.json_text import Json
+from dcf.values.records import record
+from dcf.values.tables import Tables
+
+Gates: TypeAlias = tuple[Gate, ...]
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class TaskField:
+    """How the gates of a Task are read.
+
+    `of_task` reads the field of a Task and reports what is wrong with it. `of_run` reads the gates that a run was
+    started with, as they were stored; they were checked before.
+    """
+
+    of_task: Callable[[DefinitionFields, Resource], Gates]
+    of_run: Callable[[Json], Gates]
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class ResourceKind:
+    """A kind of Resource (`asl/resources.py`) whose Tasks have an input with a meaning of its own.
+
+    `check` reports the flaws of the Parameters or Arguments as far as they are written out. `entered` reads the input
+    when a Task is entered (`OpenTask.asks`); it raises StateError, which fails the state, for one with flaws.
+    """
+
+    kind: Kind
+    check: Callable[[DefinitionFields, Template | None], None]
+    entered: Callable[[Json], object]
+
+
+class Language(Tables):
+    """The tables of what is installed."""
+
+    filled_by = "dcf.features.installed_language"
+
+    gates: TaskField
+    resources: Mapping[Kind, ResourceKind]
+
+    def install(self, *, gates: TaskField, resources: Iterable[ResourceKind]) -> None:
+        """Fill the tables. Raise ValueError if two capabilities offer the same kind of Resource."""
+        kinds = tuple(resources)
+        self.gates = gates
+        self.resources = {resource.kind: resource for resource in kinds}
+        if len(self.resources) < len(kinds):
+            raise ValueError("Two capabilities offer the same kind of Resource.")
+
+
+LANGUAGE: Final = Language()

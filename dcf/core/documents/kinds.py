@@ -1,0 +1,12 @@
+"""Types of the documents of states that are no types of the language's states, and a mark in reads."""
+
+from typing import Final
+
+GATE: Final = "Gate"
+"""The output waits for verdicts: its worker keeps the lease, which does not expire."""
+
+GROUP: Final = "Group"
+"""A group of units. No agent leases it."""
+
+TAIL: Final = "-"
+"""Stands in the reads of a decision that needs no entry of the journal."""

@@ -1,0 +1,124 @@
+"""What capabilities offer to decisions of the engine: types, and the tables of what is installed. Pure.
+
+The engine meets a capability only as a row of these tables. They are complete before the first call: whoever asks
+before raises, so that no process ignores a capability in silence. `features/installed.py` fills them.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
+from typing import Final, TypeAlias, TypeVar
+
+from dcf.asl.steps import Advance
+from dcf.core.completing.transition import Claimant, Transition
+from dcf.core.completing.updates import Update
+from dcf.core.definitions.model import Definition
+from dcf.core.documents.answers import Updated
+from dcf.core.documents.decision import Decision, More, Snapshot
+from dcf.core.documents.model import RunStatus
+from dcf.core.documents.usage import UsageReport
+from dcf.core.leasing.extensions import LEASING, Hold, LeaseExtensions, Look
+from dcf.values.json_text import Json
+from dcf.values.records import record
+from dcf.values.refusal import Refusal
+from dcf.values.tables import Tables
+
+Offer = TypeVar("Offer")
+
+Written: TypeAlias = Decision[Updated | Refusal | More]
+"""The decision on a write of a holder."""
+
+Settle: TypeAlias = Callable[[Update], Written]
+"""Applies a completion, or a failure in its place."""
+
+Through: TypeAlias = Callable[[Snapshot, Definition, Settle, Update], Written]
+"""Applies a completion, now or later, by what is given to settle it."""
+
+Charging: TypeAlias = Callable[[Snapshot, str, UsageReport, Callable[[Snapshot], Written]], Written]
+"""Decides on a write that reports usage for a state, and adds the charge."""
+
+Ending: TypeAlias = Callable[[Snapshot, str, Definition, Mapping[str, Json]], Decision[RunStatus | More | None]]
+"""Does with a state, without a write of its holder, what the clock found due. None: that is no longer the case."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class CompletionStep:
+    """What completions go through in runs of the definitions to which it applies."""
+
+    applies: Callable[[Definition], bool]
+    through: Through
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """How the states of a run that grows follow each other, in place of the language.
+
+    `unless_open` refuses the end of a state on which others rest that are open. `succeeded` and `failed` return how a
+    state ended. `follow` writes what follows, as the document of the state says it ended, or asks for more to be read.
+    """
+
+    unless_open: Callable[[Snapshot, str], Refusal | None]
+    succeeded: Callable[[str, Json], Advance]
+    failed: Callable[[str, str | None, str | None], Advance]
+    follow: Callable[[Transition, Snapshot, Definition, str, Claimant | None], More | None]
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Capability:
+    """What a capability offers to decisions. `endings` are by what the clock found due (`Owed.fired`)."""
+
+    name: str
+    completion: CompletionStep | None = None
+    charging: Charging | None = None
+    flow: Flow | None = None
+    holds: Hold | None = None
+    looks: Look | None = None
+    endings: Mapping[str, Ending] = field(default_factory=dict)
+
+
+class Extensions(Tables):
+    """The tables of what is installed. Each has the order of the capabilities: a completion meets the first one first.
+
+    Those of `leasing` are filled with them.
+    """
+
+    filled_by = "dcf.features.installed"
+    leasing: LeaseExtensions
+
+    completions: tuple[CompletionStep, ...]
+    charging: Charging
+    flow: Flow
+    endings: Mapping[str, Ending]
+
+    def __init__(self, leasing: LeaseExtensions) -> None:
+        self.leasing = leasing
+
+    def install(self, capabilities: Iterable[Capability]) -> None:
+        """Fill the tables. Raise ValueError if two capabilities offer what there is only one of."""
+        installed = tuple(capabilities)
+        endings = [ending for capability in installed for ending in capability.endings.items()]
+        if len(dict(endings)) < len(endings):
+            raise ValueError("Two capabilities offer the same: there is one ending of a kind.")
+        self.completions = tuple(one.completion for one in installed if one.completion is not None)
+        self.charging = _single(one.charging for one in installed)
+        self.flow = _single(one.flow for one in installed)
+        self.endings = dict(endings)
+        self.leasing.holds = tuple(one.holds for one in installed if one.holds is not None)
+        self.leasing.looks = tuple(one.looks for one in installed if one.looks is not None)
+
+
+def _single(offers: Iterable[Offer | None]) -> Offer:
+    """Return what one capability offers; raise ValueError if none does, or several do."""
+    found = [offer for offer in offers if offer is not None]
+    if len(found) != 1:
+        raise ValueError(f"{len(found)} capabilities offer the same: the engine needs one.")
+    return found[0]
+
+
+EXTENSIONS: Final = Extensions(LEASING)
+
+
+def steps_of(definition: Definition) -> tuple[Through, ...]:
+    """Return what completions in runs of this definition go through, innermost first; worked out once for each."""
+    steps = tuple(step.through for step in reversed(EXTENSIONS.completions) if step.applies(definition))
+    object.__setattr__(definition, "steps", steps)
+    return steps

@@ -1,0 +1,33 @@
+"""Draws an exported run like a run in Redis."""
+
+from dcf.asl.machine import Machine, Map
+from dcf.asl.places import resolve
+from dcf.core.definitions.model import read_definition
+from dcf.features import installed_language  # noqa: F401 - a workflow is read
+from dcf.features.export.form import ExportedRun
+from dcf.runs.views.survey import Survey
+from dcf.workflows.drawing import Share
+
+
+def survey_of_export(found: ExportedRun) -> Survey:
+    """Return the status of an exported run's states. Raise InvalidDefinition if its workflow cannot be read.
+
+    States that its workflow does not have are left out: somebody may have changed the file.
+    """
+    machine = read_definition(found.head.get("definition")).machine
+    known = {path: found.state(path) for path in found.states if _is_in(machine, path)}
+    shares = {
+        path: Share(size=int(doc["scope"]["size"]), done=doc["tally"]["done"], failed=doc["tally"]["failed"])
+        for path, doc in known.items()
+        if doc.get("scope") and "tally" in doc and isinstance(resolve(machine, path).state, Map)
+    }
+    statuses = {path: str(doc["status"]) for path, doc in known.items()}
+    return Survey(machine=machine, meta=found.meta, statuses=statuses, shares=shares, left_out=0)
+
+
+def _is_in(machine: Machine, path: str) -> bool:
+    try:
+        resolve(machine, path)
+    except KeyError:
+        return False
+    return True

@@ -1,0 +1,9 @@
+"""Offers to the engine what is due while people are asked: to ask others too, to take a default choice."""
+
+from typing import Final
+
+from dcf.core.extensions import Capability
+from dcf.features.people.answering import time_out
+from dcf.features.people.escalation import look
+
+PEOPLE: Final = Capability(name="people", looks=look, endings={"timed_out": time_out})

@@ -1,0 +1,39 @@
+"""The sums of what the work of a run used up: added to in its own transaction, with what it owes to the books.
+
+`features/usage/storage.py` moves what is owed to the books of agents and projects.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from dcf.core.documents.usage import Charge
+from dcf.store.connection.commands import Command
+from dcf.store.keys.parts import encode_state
+from dcf.store.keys.table import RunKeys
+
+OWED: Final = "cp:idx:usage:owed"
+"""The runs that owe usage to the books, by since when."""
+
+
+def charge_commands(run: RunKeys, charges: Sequence[Charge]) -> list[Command]:
+    """Return the commands of a transaction that add reports to the run's sums, and append them to what is owed."""
+    commands: list[Command] = []
+    for charge in charges:
+        amounts = charge.usage.amounts()
+        commands += [("HINCRBY", run.usage, name, amount) for name, amount in amounts.items()]
+        about: dict[str, str] = {"state": encode_state(charge.state), "agent": charge.agent, "day": charge.day}
+        about |= {} if charge.usage.model is None else {"model": charge.usage.model}
+        fields: list[str | int] = [part for pair in about.items() for part in pair]
+        fields += [part for pair in amounts.items() for part in pair]
+        commands.append(("XADD", run.spent, "*", *fields))
+    return commands
+
+
+def owed_command(run: RunKeys, now: int) -> Command:
+    """Return the command that notes, before the commit, that a run owes its usage to the books."""
+    return ("ZADD", OWED, now, run.workflow_id)
+
+
+def read_sums(reply: Sequence[bytes]) -> dict[str, int]:
+    """Return the sums of a hash, from the reply of HGETALL."""
+    return {name.decode(): int(amount) for name, amount in zip(reply[::2], reply[1::2], strict=True)}

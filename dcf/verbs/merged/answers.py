@@ -1,0 +1,81 @@
+"""Puts answers into the words of lists, and leaves out next calls of tools that the model is not shown.
+
+Verbs and their answers know nothing of merged tools. What leaves for a model passes here once.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+
+from dcf.core.access.model import Scope
+from dcf.values.json_text import Json
+from dcf.values.records import record
+from dcf.verbs.description.table import TABLE
+from dcf.verbs.merged.merges import MERGES
+from dcf.verbs.merged.naming import offered, outer_names
+from dcf.verbs.wording.sentences import message_worded, worded
+from dcf.verbs.wording.tools import Tools
+
+
+@record(frozen=True, slots=True)
+class Asked:
+    """A call of a model: the tool that it called, the verb that was meant, and what the caller may do and is shown."""
+
+    tool: str
+    verb: str
+    scopes: AbstractSet[Scope]
+    shown: AbstractSet[str]
+
+
+def as_listed(payload: Mapping[str, Json], asked: Asked) -> Mapping[str, Json]:
+    """Return an answer in the words of lists; calls of tools that are not shown are left out.
+
+    Who calls what is not shown knows of more tools than those.
+    """
+    texts = _texts(payload, asked)
+    if payload["code"] == "forbidden" and (ways := _open_ways(asked)):
+        texts["hint"] = f"{texts['hint']} This key may call {asked.tool} {ways}."
+    if isinstance(payload.get("language"), str):
+        texts["language"] = worded(payload["language"], Tools())
+    if "findings" in payload:
+        texts["findings"] = [_advised(finding) for finding in payload["findings"] or ()]
+    if payload.get("next") is None:
+        return {**payload, **texts}
+    steps = map(_step, payload["next"])
+    listed = [step for step in steps if step["tool"] in asked.shown or asked.tool not in asked.shown]
+    return {**payload, **texts, "next": listed}
+
+
+def _texts(payload: Mapping[str, Json], asked: Asked) -> dict[str, Json]:
+    """Return the sentences of an answer. Those about a wrong argument have its name without backticks."""
+    language, names = Tools(asked.tool), outer_names(asked.tool, asked.verb)
+    is_about_arguments = payload["code"] == "invalid_argument"
+    said = {name: payload[name] for name in ("status", "error", "hint") if isinstance(payload.get(name), str)}
+    bare = {"error", "hint"} if is_about_arguments else {"error"}
+    return {
+        name: message_worded(text, language, asked.verb, names if is_about_arguments else ())
+        if name in bare
+        else worded(text, language, asked.verb)
+        for name, text in said.items()
+    }
+
+
+def _open_ways(asked: Asked) -> str:
+    """Return in what other ways the caller may call the tool."""
+    others = (choice for merge in MERGES if merge.name == asked.tool for choice in merge.choices)
+    ways = (choice.said() for choice in others if TABLE[choice.verb].scope in asked.scopes)
+    return ", or ".join(f"with {way}" for way in dict.fromkeys(ways) if way)
+
+
+def _advised(finding: Json) -> Json:
+    """Return a finding whose remedy is the call of a tool on a list."""
+    remedy = finding.get("remedy")
+    if not isinstance(remedy, dict):
+        return finding
+    tool, arguments = offered(remedy["call"]["tool"], remedy["call"]["arguments"])
+    call = {**remedy["call"], "tool": tool, "arguments": arguments}
+    return {**finding, "remedy": {**remedy, "sentence": worded(remedy["sentence"], Tools()), "call": call}}
+
+
+def _step(step: Mapping[str, Json]) -> dict[str, Json]:
+    tool, arguments = offered(step["tool"], step["arguments"])
+    return {**step, "tool": tool, "arguments": arguments, "why": worded(step["why"], Tools())}

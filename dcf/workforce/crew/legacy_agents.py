@@ -1,0 +1,43 @@
+"""Reads an agent in the first form of Letta's agent files (.af v1) as one of the second form, with a bundle. Pure.
+
+The first form has one agent, with its blocks and tools inside; tags and variables are lists of objects. Workflow
+documents carry it as `agent_config`. What is in the second form already stays as it is.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from dcf.values.json_text import Json
+
+_VARIABLES: Final = ("tool_exec_environment_variables", "secrets")
+
+
+def read_legacy(agent: Mapping[str, Json]) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Return the agent and the bundle that has its blocks and tools."""
+    found = {name: value for name, value in agent.items() if name not in {"core_memory", "metadata_"}}
+    blocks = [_block(block, at) for at, block in enumerate(_objects(agent.get("core_memory")))]
+    tools = [{**tool, "id": f"tool-{at}"} for at, tool in enumerate(_objects(agent.get("tools")))]
+    if blocks:
+        found["block_ids"] = [block["id"] for block in blocks]
+    if tools:
+        found["tool_ids"] = [tool["id"] for tool in tools]
+        found["tools"] = [name for name in agent["tools"] if not isinstance(name, dict)]
+    if isinstance(agent.get("tags"), list):
+        found["tags"] = [tag["tag"] if isinstance(tag, dict) and "tag" in tag else tag for tag in agent["tags"]]
+    found |= {name: _pairs(agent[name]) for name in _VARIABLES if isinstance(agent.get(name), list)}
+    if "metadata_" in agent:
+        found.setdefault("metadata", agent["metadata_"])
+    return found, {"blocks": blocks, "tools": tools}
+
+
+def _block(block: Mapping[str, Json], at: int) -> dict[str, Json]:
+    metadata = {"metadata": block["metadata_"]} if "metadata_" in block else {}
+    return metadata | dict(block) | {"id": f"block-{at}"}
+
+
+def _pairs(variables: Json) -> dict[str, Json]:
+    return {one["key"]: one.get("value", "") for one in _objects(variables) if isinstance(one.get("key"), str)}
+
+
+def _objects(value: Json) -> list[dict[str, Json]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

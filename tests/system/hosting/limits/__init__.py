@@ -1,0 +1,1 @@
+"""Tests of the usage limits of providers, as their SDKs report them."""

@@ -1,0 +1,1 @@
+"""Agents and servers that tests of processes start."""
