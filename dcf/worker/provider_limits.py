@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from dcf.values.records import record
 from dcf.worker.failure import AccountLimited
@@ -248,6 +247,8 @@ def _time_of_day(words: re.Match[str], now: float) -> _Reset | None:
     month, day, hour, minute, half, zone = words.groups()
     if not 1 <= int(hour) <= 12:  # noqa: PLR2004 - a clock with am and pm
         return None
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - it loads the build configuration of Python, which a child may lack
+
     try:
         here = datetime.fromtimestamp(now, UTC if zone == "UTC" else ZoneInfo(zone))
         hours = int(hour) % 12 + (12 if half.lower() == "p" else 0)

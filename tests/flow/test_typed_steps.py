@@ -85,7 +85,7 @@ class Part:
 
 
 @task
-def pay(amount: float, by: str) -> str:
+def pay(amount: float, by: str | None) -> str:
     return f"{amount:.2f} by {by}"
 
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from dcf.cli.command_table import rows
+from dcf.core.listing.event_kinds import HISTORY
 from dcf.tools.mcp import selection
 from dcf.verbs.registry import TOOLS
 from dcf.verbs.wording.calls import CALLS
@@ -32,7 +33,6 @@ WORDS = {
     *("local", "current", "key_file"),  # of the file with contexts
     *("all", "after", "files"),  # of tests of workflows, and of gates
     "instructions",  # of work
-    *("count", "agents", "takeover", "held_by"),  # of events
 }
 """Further words in backticks, as docs have them."""
 
@@ -67,10 +67,11 @@ def parts(node: ast.Constant | ast.JoinedStr) -> list[ast.expr]:
 
 
 def known_words() -> set[str]:
-    """Return the verbs, the arguments and the fields of answers."""
+    """Return the verbs, the arguments, and the fields of answers and events."""
     arguments = {name for row in CALLS.values() for name in row.arguments.split()}
     fields = {name for spec in TOOLS.values() for name in spec.answer.model_fields}
-    return {*CALLS, *arguments, *fields, *WORDS}
+    of_events = {name for kind in HISTORY.values() for name in kind.fields}
+    return {*CALLS, *arguments, *fields, *of_events, *WORDS}
 
 
 def test_no_sentence_names_a_verb_outside_backticks() -> None:

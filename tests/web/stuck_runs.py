@@ -9,7 +9,10 @@ from functools import partial
 
 from dcf.core.completing.evaluation_marks import Mark
 from dcf.core.documents.decision import ReadSet
+from dcf.core.leasing.lease import Release
+from dcf.core.leasing.parking import Excuse
 from dcf.core.lifecycle.holding import hold
+from dcf.features.accounts.operations import release
 from dcf.features.journal.model import EntryKind
 from dcf.features.journal.writing import AddEntry
 from dcf.features.people.listing import HumanTaskQuery
@@ -146,6 +149,13 @@ def retry_due(world: World) -> str:
     return run
 
 
+def account_closed(world: World) -> str:
+    run = started(world, chain("A", "B"), agents={"A": "a-1"})
+    excuse = Excuse(within_s=3600, kind="limit")
+    release(world.plane, run, Release(state="A", token=world.acquire(run, "A", "a-1"), excuse=excuse))
+    return run
+
+
 def waiting_for_callback(world: World) -> str:
     return started(world, workflow({"A": asks()}))
 
@@ -190,5 +200,5 @@ CAUSES: tuple[Callable[[World], str], ...] = (
     *(not_started, nobody_assigned, not_notified, not_taken, delivery_failed, lease_held, lease_expired),
     *(keeps_failing, timer_due, paused, clock_late, clock_absent, waiting_for_person, definition_unknown, blocked),
     *(retry_due, waiting_for_callback, waiting_for_signal, waiting_for_child, waiting_for_verdict, waiting_for_answer),
-    *(timer_lost, nothing_open, not_finalized, killed_process),
+    *(account_closed, timer_lost, nothing_open, not_finalized, killed_process),
 )

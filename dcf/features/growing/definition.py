@@ -193,7 +193,7 @@ def grown_definition(name: str, units: Units = NO_UNITS) -> Definition:
 def units_of(definition: Definition) -> Units | None:
     """Return the units of a run that grows; None for the definition of a workflow."""
     units = definition.units
-    assert units is None or isinstance(units, Units), "`grown_definition` made it"
+    assert units is None or isinstance(units, Units)
     return units
 
 

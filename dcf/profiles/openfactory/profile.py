@@ -110,7 +110,9 @@ async def update_work_order_status(native: Native, args: calls.UpdateWorkOrderSt
         message = f"A work order that is {before} does not become {args.status}."
         raise refuse("invalid_transition", message, way_out, "status")
     note = None
-    if _is_of_another(native, unit, before, args.status):
+    if await _was_sent_back_by_caller(native, unit, before, args.status):
+        note = None
+    elif _is_of_another(native, unit, before, args.status):
         note = await _taken_over(native, unit, before, args.status)
     elif before != args.status:
         note = await _move(native, unit, before, args.status)
@@ -216,6 +218,21 @@ def _is_of_another(native: Native, unit: RunUnit, before: str, status: str) -> b
     """Return True for what only the holder of an order may report of it."""
     is_report = before == "in_progress" or before == status == "in_review"
     return is_report and unit.holder not in {native.agent(), None}
+
+
+async def _was_sent_back_by_caller(native: Native, unit: RunUnit, before: str, status: str) -> bool:
+    """Return True for the repetition of the call with which the caller sent an order back to its holder."""
+    if not (before == status == "in_progress" and unit.facts.get("gates")) or unit.holder == native.agent():
+        return False
+    verdicts = await native.call(
+        "read_run_events",
+        workflow_id=unit.run,
+        states_json=[unit.name],
+        types_json=["GateDecided"],
+        newest_first=True,
+        limit=1,
+    )
+    return any(event.get("judged_by") == native.agent() for event in verdicts["events"])
 
 
 async def _taken_over(native: Native, unit: RunUnit, before: str, status: str) -> str:

@@ -32,6 +32,7 @@ class Activity:
         self._breakers = breakers or {}
         self._monotonic = monotonic
         self._seen: set[str] = set()
+        self._being_written: set[str] = set()
         self._next = 0.0
         self._told: set[str] = set()
 
@@ -42,11 +43,12 @@ class Activity:
 
     def agents(self, most: int) -> list[str]:
         """Return the agents that called a tool lately, here or at another server, the latest first."""
-        return list(dict.fromkeys([*self._seen, *self._records.seen(most)]))[:most]
+        return list(dict.fromkeys([*self._seen, *self._being_written, *self._records.seen(most)]))[:most]
 
     def unseen(self, agent_ids: Sequence[str]) -> list[str]:
         """Return those of these agents that have called no tool lately, here or at another server."""
-        return self._records.unseen([agent_id for agent_id in agent_ids if agent_id not in self._seen])
+        noted = self._seen | self._being_written
+        return self._records.unseen([agent_id for agent_id in agent_ids if agent_id not in noted])
 
     def write(self) -> None:
         """Write what was noted, if it is time; called by the clock's thread at each look."""
@@ -54,9 +56,11 @@ class Activity:
             return
         self._next = self._monotonic() + EVERY_S
         seen, self._seen = self._seen, set()
+        self._being_written = seen  # readers look here until Redis has them
         try:
             if seen:
                 self._records.saw(tuple(seen))
+            self._being_written = set()
             self._write_platforms()
         except StoreUnavailable:
             raise

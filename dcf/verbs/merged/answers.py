@@ -29,7 +29,7 @@ class Asked:
 def as_listed(payload: Mapping[str, Json], asked: Asked) -> Mapping[str, Json]:
     """Return an answer in the words of lists; calls of tools that are not shown are left out.
 
-    Who calls what is not shown knows of more tools than those.
+    A caller of a tool that is not shown may call it again. It gets all calls if the list has none of them.
     """
     texts = _texts(payload, asked)
     if payload["code"] == "forbidden" and (ways := _open_ways(asked)):
@@ -40,9 +40,9 @@ def as_listed(payload: Mapping[str, Json], asked: Asked) -> Mapping[str, Json]:
         texts["findings"] = [_advised(finding) for finding in payload["findings"] or ()]
     if payload.get("next") is None:
         return {**payload, **texts}
-    steps = map(_step, payload["next"])
-    listed = [step for step in steps if step["tool"] in asked.shown or asked.tool not in asked.shown]
-    return {**payload, **texts, "next": listed}
+    steps = [_step(step) for step in payload["next"]]
+    listed = [step for step in steps if step["tool"] in asked.shown or step["tool"] == asked.tool]
+    return {**payload, **texts, "next": listed if listed or asked.tool in asked.shown else steps}
 
 
 def _texts(payload: Mapping[str, Json], asked: Asked) -> dict[str, Json]:

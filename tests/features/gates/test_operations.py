@@ -27,6 +27,7 @@ from dcf.features.people import keys as people_keys
 from dcf.features.people.listing import HumanTaskQuery
 from dcf.features.questions.corrections import Correct
 from dcf.store.access.authors import authored_by
+from dcf.store.keys import parts as key_parts
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 from tests.support.redis.documents import set_member
@@ -623,7 +624,7 @@ def test_an_entry_that_is_not_true_any_more_is_taken_off_by_a_reader(world: Worl
     name = f"rita-{world.name()}"
     run, _ = begun(world, {**REVIEW, "reviewers": [name]})
     key = f"{gate_lists.WAITING}agent:{name}"
-    world.ask("ZADD", key, 1, people_keys.member(run, "A"))
+    world.ask("ZADD", key, 1, key_parts.member(run, "A"))
     assert waiting(world, name) == []
     assert world.ask("EXISTS", key) == 0
 
@@ -632,7 +633,7 @@ def test_an_entry_of_a_gate_that_is_just_being_opened_stays(world: World) -> Non
     """Its document is written a moment after it is listed."""
     name = f"rita-{world.name()}"
     run, _ = begun(world, {**REVIEW, "reviewers": [name]})
-    key, entry = f"{gate_lists.WAITING}agent:{name}", people_keys.member(run, "A")
+    key, entry = f"{gate_lists.WAITING}agent:{name}", key_parts.member(run, "A")
     seconds, rest = world.ask("TIME")
     world.ask("ZADD", key, int(seconds) * SECOND + int(rest), entry)
     assert waiting(world, name) == []
@@ -645,7 +646,7 @@ def test_a_page_of_few_rows_goes_on_after_the_last_entry_that_was_looked_at(worl
     submit(world, run, token)
     key = f"{gate_lists.WAITING}agent:{name}"
     for number in range(gate_lists._SPARE + 1):
-        world.ask("ZADD", key, 1, people_keys.member(f"gone-{number}", "A"))
+        world.ask("ZADD", key, 1, key_parts.member(f"gone-{number}", "A"))
     assert waiting(world, name) == [(run, "A")]
 
 

@@ -5,7 +5,7 @@ Each test has a Redis of its own; where nothing is said of it, dcf is the user o
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -363,6 +363,20 @@ def test_an_agent_that_called_is_seen_after_the_next_look_of_the_clock(site: Wor
     assert (told["agent_id"], told["ago_s"] < 60) == ("pricing-1", True)
     site.ask("ZADD", keys.SEEN, server_now(site) - 700 * SECOND, "pricing-1")
     assert finding(site, Topic.AGENTS).level is Level.WARNING
+
+
+def test_an_agent_is_seen_while_it_is_being_written(site: World) -> None:
+    seen: list[list[str]] = []
+
+    class Looking(ActivityRecords):
+        def saw(self, agent_ids: Collection[str]) -> None:
+            seen.append(activity.agents(9))
+            super().saw(agent_ids)
+
+    activity = Activity(Looking(site.connections))
+    activity.saw("pricing-2")
+    activity.write()
+    assert ["pricing-2" in agents for agents in (*seen, activity.agents(9))] == [True, True]
 
 
 def test_calls_cost_nothing_and_many_agents_two_packets_every_few_seconds(own: RestrictedRedis) -> None:

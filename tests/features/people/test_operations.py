@@ -20,6 +20,7 @@ from dcf.features.people.listing import HumanTaskPage, HumanTaskQuery
 from dcf.features.people.storage import ended_commands
 from dcf.runs.clock.sweep import Sweep
 from dcf.store.access.authors import authored_by
+from dcf.store.keys import parts as key_parts
 from dcf.store.lists.checks import Listings
 from dcf.store.lists.elsewhere import ask
 from dcf.values.records import replace
@@ -579,7 +580,7 @@ def entries(world: World, run: str) -> list[bytes]:
 def test_what_a_dead_process_left_on_a_list_is_taken_off_by_readers_and_by_the_sweep(world: World) -> None:
     run = world.create(asking())
     answered(world, run)
-    stale = people_keys.member(run, "Ask")
+    stale = key_parts.member(run, "Ask")
     for key in (people_keys.ALL_ASKED, people_keys.asked_in(run), people_keys.asked_of("person:alice")):
         world.ask("ZADD", key, 1, stale)
     assert states(world, run=run) == []
@@ -595,9 +596,9 @@ def test_a_reader_takes_off_what_is_stale_also_where_its_page_is_full(world: Wor
     done, run = (world.create(asking({"to": name})) for _ in range(2))
     answered(world, done, by=name)
     own = people_keys.asked_of(f"person:{name}")
-    world.ask("ZADD", own, 1, people_keys.member(done, "Ask"))
+    world.ask("ZADD", own, 1, key_parts.member(done, "Ask"))
     assert states(world, person=name, limit=1) == [(run, "Ask")]
-    assert world.ask("ZRANGE", own, 0, -1) == [people_keys.member(run, "Ask").encode()]
+    assert world.ask("ZRANGE", own, 0, -1) == [key_parts.member(run, "Ask").encode()]
 
 
 def test_a_task_whose_answer_was_lost_in_a_failover_stays_listed(world: World) -> None:

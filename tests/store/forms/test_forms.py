@@ -189,8 +189,13 @@ def test_scripts_read_and_write_the_same(sent: Connections, meta: dict[str, Any]
     assert found[0][:7] + found[0][8:] == found[1][:7] + found[1][8:]
     assert found[1][0] == {"n": value}
     assert found[1][7] == meta["agents"].get(name, b"nothing")
-    if '"' not in name and "\\" not in name:
+    if '"' not in name and "\\" not in name and not _loses_empty_lists(name, meta["agents"].get(name)):
         assert found[0][7] == found[1][7]
+
+
+def _loses_empty_lists(name: str, value: Json) -> bool:
+    """Lua writes an empty list as an object. Only a name that begins with a space is read by Lua; no agent has it."""
+    return name.startswith(" ") and b"[]" in dump_bytes(value)
 
 
 def _parsed(text: bytes) -> Json:

@@ -67,7 +67,7 @@ class Worker:
 
     async def serve(self, is_over: Callable[[], bool], *, wait_s: float = 2) -> None:
         """Work until it is over."""
-        wait = self.seat.tool_for("Wait for your next")
+        wait = self.seat.tool_for("Wait for `work`")
         acknowledged: dict[str, Json] = {}
         while not is_over():
             answer = await self.seat.call(wait, agent_id=self.seat.agent_id, timeout_s=wait_s, **acknowledged)

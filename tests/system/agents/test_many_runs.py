@@ -73,7 +73,7 @@ async def test_who_works_on_a_run_that_is_cancelled_is_told_and_what_comes_late_
     how = await read_the_page(planner)
     answer = await planner.call(how.tool, **how.arguments(DOCUMENT, {"*": seat.agent_id}, None))
     run = answer["workflow_id"]
-    wait = seat.tool_for("Wait for your next")
+    wait = seat.tool_for("Wait for `work`")
     held = await seat.call(wait, agent_id=seat.agent_id, timeout_s=50)
     await planner.call("cancel_run", workflow_id=run, reason="the conference is off")
     late = await seat.follow(held, {"output_json": [1, 2]})

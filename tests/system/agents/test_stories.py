@@ -94,7 +94,7 @@ async def at_work(*workers: Worker) -> AsyncIterator[None]:
 
 async def approves(person: Seat) -> Json:
     """Wait to be asked, look at what is asked, answer with the call that was told."""
-    wait = person.tool_for("Wait for your next")
+    wait = person.tool_for("Wait for `work`")
     while (
         "event" not in (asked := await person.call(wait, agent_id=person.agent_id, timeout_s=20)) or not asked["event"]
     ):
@@ -108,7 +108,7 @@ async def approves(person: Seat) -> Json:
 
 async def hears_of_the_end(planner: Seat, run: str) -> Json:
     """Wait until it is told of the end of the run, and read what became of it with the call that it was told."""
-    wait = planner.tool_for("Wait for your next")
+    wait = planner.tool_for("Wait for `work`")
     acknowledged: dict[str, Json] = {}
     while True:
         told = await planner.call(wait, agent_id=planner.agent_id, timeout_s=20, **acknowledged)
@@ -158,7 +158,7 @@ async def test_a_talk_is_cancelled_while_somebody_writes_about_it(sit: Sit, onlo
     agents = {"WriteAbstract": slow.agent_id, "*": quick.seat.agent_id}
     talks = {"talks": [TALKS[0], TALKS[2]]}
     run = (await planner.call(how.tool, **how.arguments(programme(person.agent_id), agents, talks)))["workflow_id"]
-    wait = slow.tool_for("Wait for your next")
+    wait = slow.tool_for("Wait for `work`")
     held = [await slow.call(wait, agent_id=slow.agent_id, timeout_s=20, request_id=f"next {n}") for n in range(2)]
     by_title = {answer["work"]["input"]["title"]: answer for answer in held}
     seen = await planner.call("read_workflow_control_plane", workflow_id=run, inside="EachTalk")

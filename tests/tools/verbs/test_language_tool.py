@@ -8,7 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dcf.cli.app import app
-from dcf.verbs.registry import TOOLS
+from dcf.verbs.merged.merges import MERGES
+from dcf.verbs.wording.calls import CALLS
 from dcf.workflows.language import EXAMPLES, describe, example
 from dcf.workflows.simulation import simulate
 from tests.support.paths import ROOT
@@ -44,9 +45,9 @@ async def test_the_page_is_short_and_the_same_on_every_face(tools: Tools) -> Non
 def test_the_page_shows_its_examples_and_names_only_tools_that_exist() -> None:
     blocks = [json.loads(block) for block in re.findall(r"```json\n(.*?)\n```", describe(), re.DOTALL)]
     assert blocks == [example(name) for name in EXAMPLES]
-    named = set(re.findall(r"\b(?:[a-z]+_)+(?:workflow|run|task|signal|agents|skillset|language)\b", describe()))
-    assert named <= {*TOOLS, "agents"}
-    assert {"start_run", "validate_workflow", "answer_human_task"} <= named
+    named = set(re.findall(r"\b(?:[a-z]+_)+(?:workflow|run|task|signal|agents|skillset|language)\b|`\w+`", describe()))
+    assert {name.strip("`") for name in named} <= {*CALLS, *(merge.name for merge in MERGES), "agents"}
+    assert {"start_run", "validate_workflow", "`answer`"} <= named
 
 
 @rows("name", EXAMPLES)

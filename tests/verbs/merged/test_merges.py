@@ -1,5 +1,6 @@
 """What a call of a merged tool means: the verb, its arguments, and what is refused; and how answers name the tools."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from dcf.core.access.model import Scope
 from dcf.errors import InvalidArgument
 from dcf.tools.mcp.selection import callable_tools
 from dcf.tools.mcp.server import build_server
+from dcf.values.json_text import Json
 from dcf.verbs.argument_checks import AlmostRight, check_at_once
 from dcf.verbs.examples import smallest_call
 from dcf.verbs.merged.answers import Asked, as_listed
@@ -184,8 +186,20 @@ def test_next_calls_are_of_tools_that_are_shown() -> None:
     ]
     none = as_listed({"code": "ok", "next": steps[1:]}, Asked("list_runs", "list_runs", frozenset(), shown))
     assert none["next"] == []
-    unlisted = as_listed(payload, Asked("pause_run", "pause_run", frozenset(), shown))
-    assert [step["tool"] for step in unlisted["next"]] == ["operate_run", "delete"]
+
+
+def test_a_caller_of_a_tool_that_is_not_shown_gets_calls_that_are_shown_or_all() -> None:
+    resume = {"tool": "resume_run", "arguments": {"workflow_id": "r"}, "why": "."}
+    delete = {"tool": "delete_run", "arguments": {"workflow_id": "r"}, "why": "."}
+    verify = {"tool": "verify_run", "arguments": {"workflow_id": "r"}, "why": "."}
+    asked = Asked("verify_run", "verify_run", frozenset(), frozenset({"operate_run"}))
+
+    def tools(*steps: Mapping[str, Json]) -> list[str]:
+        return [step["tool"] for step in as_listed({"code": "ok", "next": list(steps)}, asked)["next"]]
+
+    assert tools(delete, resume) == ["operate_run"]
+    assert tools(delete, verify) == ["verify_run"], "it may call again what it called"
+    assert tools(delete) == ["delete"], "all, if none is shown"
 
 
 def test_arguments_have_the_names_of_the_tool_that_was_called() -> None:

@@ -35,6 +35,8 @@ from tests.web.visitors import Visitor, form
 
 pytestmark = pytest.mark.anyio
 
+WAITS_FOR_A_TIME: Final = [stuck_runs.timer_due, stuck_runs.retry_due, stuck_runs.account_closed]
+
 CHECK: Final = "/ui/validate/answer"
 WHY: Final = "because the test says so"
 
@@ -190,7 +192,7 @@ async def command_on(visitor: Visitor, run: str) -> list[str]:
     return words
 
 
-@rows("script", [stuck_runs.timer_due, stuck_runs.retry_due], ids=lambda one: str(one.__name__))
+@rows("script", WAITS_FOR_A_TIME, ids=lambda script: str(script.__name__))
 async def test_what_waits_for_a_time_goes_on_when_it_comes(
     here: Application, visitor: Visitor, real: World, script: Callable[[World], str]
 ) -> None:
@@ -290,8 +292,8 @@ async def test_a_state_that_waits_for_others_is_cleared_by_what_clears_their_cau
 
 
 def test_every_cause_has_a_run_here_in_which_it_is_cleared() -> None:
-    alone = {stuck_runs.not_taken, stuck_runs.clock_late, stuck_runs.clock_absent, stuck_runs.timer_due}
-    alone |= {stuck_runs.retry_due, stuck_runs.keeps_failing, stuck_runs.lease_expired, stuck_runs.definition_unknown}
+    alone = {stuck_runs.not_taken, stuck_runs.clock_late, stuck_runs.clock_absent, *WAITS_FOR_A_TIME}
+    alone |= {stuck_runs.keeps_failing, stuck_runs.lease_expired, stuck_runs.definition_unknown}
     named = {one.__name__ for one in {*BY_BUTTON, *IN_INBOX, *alone}}
     assert named | {"store_refuses_writes", "waiting_for"} == {one.value for one in Cause}
     assert {one.__name__ for one in stuck_runs.CAUSES} == named
