@@ -68,7 +68,7 @@ def right() -> Story:
         agents=frozenset({"ann", "bob"}),
         documents={"Work_1": document()},
         documents_later={"Work_1": document()},
-        planner_told=("run_finished",),
+        planner_notices=("run_finished",),
     )
 
 

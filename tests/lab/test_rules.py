@@ -117,7 +117,7 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
         with_happening(*ASKED_OF, ANSWERED, before="RunSucceeded"),
     ),
     (
-        rules.people_are_told,
+        rules.people_are_notified,
         "nobody is told of a task",
         with_happening(ASKED_OF[0], before="RunSucceeded"),
     ),
@@ -238,11 +238,11 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
         with_happening(happening("LeaseAcquired", "Work_1", epoch=LATER, owner="a stranger"), before="RunSucceeded"),
     ),
     (
-        rules.agents_are_told,
+        rules.agents_are_notified,
         "nobody hears of a state",
         with_happening(happening("StateEntered", "Work_2", epoch=LATER), before="RunSucceeded"),
     ),
-    (rules.agents_are_told, "the planner does not hear of the end", replace(right(), planner_told=())),
+    (rules.agents_are_notified, "the planner does not hear of the end", replace(right(), planner_notices=())),
     (rules.the_run_ends_once, "the run stands still", ended(status="running")),
     (rules.the_run_ends_once, "the run is gone", replace(right(), meta={})),
     (rules.the_run_ends_once, "the run ends twice", with_happening(happening("RunFailed"), before="RunFinalized")),
@@ -271,17 +271,17 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
         ended(status="cancelled"),
     ),
     (
-        rules.nobody_gets_a_lease_in_a_paused_run,
+        rules.paused_runs_grant_no_lease,
         "a lease in a paused run",
         with_happening(happening("RunPaused"), before="LeaseAcquired"),
     ),
     (
-        rules.nobody_gets_a_lease_in_a_paused_run,
+        rules.paused_runs_grant_no_lease,
         "a lease after the end",
         with_happening(happening("RunCancelled"), before="LeaseAcquired"),
     ),
     (
-        rules.nobody_gets_a_lease_in_a_paused_run,
+        rules.paused_runs_grant_no_lease,
         "a state ends after the run",
         with_happening(happening("RunCancelled"), before="StateSucceeded"),
     ),
@@ -381,11 +381,11 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
         with_children(child(status="failed")),
     ),
     (
-        rules.passing_faults_are_told_as_such,
+        rules.passing_faults_are_reported_as_such,
         "a full memory is told as a foreign key",
         with_call(call("complete", 3.9, "store_unsuitable", content={"output": OUTPUT})),
     ),
-    (rules.passing_faults_are_told_as_such, "a defect", with_call(call("renew", 3.9, "!internal_error"))),
+    (rules.passing_faults_are_reported_as_such, "a defect", with_call(call("renew", 3.9, "!internal_error"))),
     (
         rules.a_deleted_run_is_gone,
         "a late call brings a part of it back",
