@@ -475,7 +475,7 @@ def test_a_state_that_was_resolved_ends_without_its_holder_whose_result_is_refus
     assert judge(replace(right(), happenings=happenings, calls=calls)) == []
 
 
-def test_a_state_of_a_loop_that_was_resolved_is_entered_with_the_epoch_of_that_end_and_held_anew() -> None:
+def test_a_resolved_state_of_a_loop_is_entered_and_held_again_with_its_epoch() -> None:
     happenings = numbered(
         *right().happenings[:4],
         RESOLVED,
@@ -529,7 +529,7 @@ def test_an_unused_token_of_a_stranger_is_no_matter() -> None:
     assert judge(with_call(*tried)) == []
 
 
-def test_a_run_that_was_retried_ends_once_more_and_its_states_are_documents_of_a_later_epoch() -> None:
+def test_a_retried_run_ends_again_and_its_states_have_a_later_epoch() -> None:
     failed = document("failed", epoch=EPOCH - 1, last_error="Broken")
     story = with_happening(
         happening("LeaseAcquired", "Work_1", epoch=EPOCH - 1, owner="bob", attempt=1),

@@ -303,9 +303,7 @@ def test_a_claim_inside_a_scope_that_ends_meanwhile_is_not_granted(real: World) 
 
 
 @rows("claims", [True, False], ids=["by a claim", "by name"])
-def test_a_claim_that_is_beaten_to_a_state_whose_timeout_comes_first_does_not_take_it_too(
-    real: World, claims: bool
-) -> None:
+def test_a_claim_that_loses_a_state_to_another_does_not_take_it_after_its_timeout(real: World, claims: bool) -> None:
     """The clock must look at it at the same time before and after the grant, so its timer stays as it is."""
     run = real.create(workflow({"A": {"Type": "Task", "TimeoutSeconds": 5, "End": True}}))
     others: list[object] = []

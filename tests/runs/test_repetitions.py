@@ -128,9 +128,7 @@ def test_an_acquire_of_a_frozen_server_does_not_lease_a_state_that_its_token_los
 
 
 @rows("between", OVER_AT_ONCE.values(), ids=OVER_AT_ONCE)
-def test_a_completion_is_told_again_after_its_state_was_entered_through_what_is_over_at_once(
-    world: World, between: Document
-) -> None:
+def test_a_completion_is_repeated_after_its_state_was_entered_again_at_once(world: World, between: Document) -> None:
     states: Document = {
         "A": {"Type": "Task", "ResultPath": None, "Next": "Between"},
         "Between": {**between, "Next": "B"},

@@ -292,14 +292,14 @@ def test_work_that_comes_with_its_event_needs_no_further_call_before_the_functio
     assert (written["lease_token"], written["output_json"]) == ("token-A", '{"from":"A"}')
 
 
-def test_work_that_comes_after_the_worker_was_told_to_stop_is_given_back_and_its_event_not_acknowledged() -> None:
+def test_work_that_comes_after_the_stop_is_released_and_not_acknowledged() -> None:
     tools = serve(Inbox(message(1) | {"work": claimed("A")}))
     assert tools.names == ["await_workflow_event", "release_state_lease"]
     (given_back,) = tools.arguments("release_state_lease")
     assert given_back["lease_token"] == "token-A"
 
 
-def test_a_wait_names_the_states_that_the_worker_has_functions_for_unless_they_are_too_many() -> None:
+def test_a_wait_names_the_states_of_the_workers_functions_unless_they_are_too_many() -> None:
     for count, named in ((1, ["S0"]), (201, None)):
         tools = FakeTools(await_workflow_event=(inbox := Inbox(TIMEOUT)))
         worker(tools, {f"S{number}": lambda given: given for number in range(count)}).serve(inbox.stop)

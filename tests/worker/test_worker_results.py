@@ -88,7 +88,7 @@ def test_a_failure_can_always_be_reported(
     written["error_message"].encode()
 
 
-def test_what_a_function_says_it_used_is_summed_and_sent_with_its_output_or_its_failure() -> None:
+def test_reported_usage_of_a_function_is_summed_and_sent_with_output_or_failure() -> None:
     def ask(given: Any, context: TaskContext) -> Any:
         context.report_usage(tokens_in=900, tokens_out=20, cost=0.1, currency="EUR", model="m")
         context.report_usage(tokens_in=100, cost=Decimal("0.05"), currency="EUR", seconds=1.5, model="m")

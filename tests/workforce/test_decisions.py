@@ -121,7 +121,7 @@ def test_a_part_is_allotted_to_one_caller_until_its_time_is_over() -> None:
     assert roster.allot(there, ("A",), "two", NOW + roster.HOLD)[1].mine == ("A",)
 
 
-def test_who_lost_a_part_cannot_confirm_it_and_a_part_that_was_closed_is_never_confirmed() -> None:
+def test_a_lost_part_or_a_closed_part_cannot_be_confirmed() -> None:
     there, _ = roster.allot({}, ("A",), "one", NOW)
     made = Member(phase=roster.MemberPhase.MADE, token="one", until=0, agent_id="agent-1")
     assert roster.confirm(there, "A", replace(made, token="two"))[1] is False

@@ -29,7 +29,7 @@ def answer(decision: RunDecision) -> dict[str, Any]:
 # Cancelling
 
 
-def test_cancelling_writes_nothing_but_the_runs_end_and_leaves_the_rest_to_the_follow_up() -> None:
+def test_cancelling_writes_the_runs_end_alone_and_leaves_the_rest_to_the_follow_up() -> None:
     decision = lifecycle.cancel(snapshot(held()), ASKED)
     changes = decision.changes
     assert changes is not None

@@ -118,9 +118,7 @@ def test_a_run_that_is_over_and_one_that_is_not_there(dcf: Dcf, world: World) ->
     assert dcf("why", "no-such-run").exit_code == 3
 
 
-def test_why_of_a_failed_run_names_the_state_its_error_and_the_command_that_continues_it(
-    dcf: Dcf, world: World
-) -> None:
+def test_why_of_a_failed_run_names_state_error_and_the_command_that_continues_it(dcf: Dcf, world: World) -> None:
     run = worker_missing(world)
     world.fail(run, "A", world.acquire(run, "A", "a-gone"), "Broken", "the tank is empty")
     said = dcf("why", run).stdout

@@ -187,7 +187,7 @@ def test_a_state_that_waits_for_others_is_explained_by_the_one_at_the_root(world
     assert found(world, run, "C")[0].evidence["waits_for"] == ["B"]
 
 
-def test_a_parallel_waits_for_what_is_open_inside_it_and_what_follows_waits_for_the_same(world: World) -> None:
+def test_a_parallel_and_its_followers_wait_for_what_is_open_inside_it(world: World) -> None:
     inside = parallel({"L": task()}, {"R": task()}) | {"Next": "After"}
     inside.pop("End", None)
     run = started(world, workflow({"Both": inside, "After": task()}), agents={"L": "l-1", "R": "r-1"})

@@ -151,7 +151,7 @@ def test_the_worker_is_told_of_rework_and_the_reviewers_of_their_work(world: Wor
 
 
 @rows(("more", "asked"), [({}, ["rita"]), ({"author_may_review": True}, ["ann", "rita"])])
-def test_the_author_is_asked_for_a_verdict_on_its_own_output_only_where_it_may_give_one(
+def test_an_author_is_asked_to_judge_its_own_output_only_where_it_may(
     world: World, more: Document, asked: list[str]
 ) -> None:
     run, token = begun(world, {**REVIEW, "reviewers": ["ann", "rita"], **more})
@@ -803,7 +803,7 @@ def test_the_issues_of_gates_and_budgets_come_after_all_that_stands_in_the_journ
     assert entries[0].at < entries[1].at < entries[2].at
 
 
-def test_a_state_that_ran_out_of_time_while_it_was_judged_is_tried_again_by_whoever_takes_it(world: World) -> None:
+def test_a_state_that_timed_out_in_review_is_tried_again_by_the_next_holder(world: World) -> None:
     retry = [{"ErrorEquals": ["States.Timeout"], "MaxAttempts": 1, "IntervalSeconds": 1}]
     run, token = begun(world, REVIEW, TimeoutSeconds=60, Retry=retry)
     submit(world, run, token)

@@ -251,7 +251,7 @@ async def test_who_judges_is_shown_the_instructions_with_their_values(tools: Too
     assert (later["event"]["gate"], later["event"]["instructions"]) == ("person", seen)
 
 
-async def test_the_list_of_a_reviewer_leads_to_the_output_and_an_empty_list_says_how_to_wait(tools: Tools) -> None:
+async def test_the_list_of_a_reviewer_leads_to_the_output_or_says_how_to_wait(tools: Tools) -> None:
     reviewer = f"rita-{secrets.token_hex(4)}"
     holder = await held(tools, REVIEW | {"reviewers": [reviewer]})
     empty = await tools.ok("list_gates", agent_id=reviewer)

@@ -233,7 +233,7 @@ def test_a_unit_that_redis_lost_is_not_known_any_more_and_can_be_added_again(rea
     check(server, run)
 
 
-def test_a_parent_that_is_worked_on_keeps_its_lease_when_what_is_below_it_is_taken_back(real: World) -> None:
+def test_a_leased_parent_keeps_its_lease_when_its_children_are_taken_back(real: World) -> None:
     server = Server(real)
     run = server.open({"name": "P"}, {"name": "S", "parent": "P"}, {"name": "B", "depends_on": ["P"]})
     token = real.acquire(run, "P")
@@ -276,7 +276,7 @@ def test_a_run_is_opened_within_a_unit_of_another(real: World) -> None:
     assert isinstance(server.try_open(inner, nested_in=(outer, "A")), Created), "one that exists is found"
 
 
-def test_a_run_around_is_told_of_a_nested_one_by_the_repetition_of_a_call_whose_process_died(timely: World) -> None:
+def test_a_repeated_call_reports_a_nested_run_to_the_run_around_it(timely: World) -> None:
     server = Server(timely)
     outer, inner = server.open({"name": "A"}), timely.name()
     assert dies(timely, 1, lambda: server.try_open(inner, nested_in=(outer, "A")))

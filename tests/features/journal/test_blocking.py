@@ -82,7 +82,7 @@ def test_holders_renew_finish_and_release_while_the_run_is_blocked(world: World)
     assert (finished.status, finished.claims) == (Status.SUCCEEDED, ())
 
 
-def test_a_completion_enters_what_follows_but_leases_nothing_while_the_run_is_blocked(world: World) -> None:
+def test_a_completion_in_a_blocked_run_enters_what_follows_and_leases_nothing(world: World) -> None:
     run = world.create(chain("A", "B"))
     token = world.acquire(run, "A")
     blocked(world, run)

@@ -261,7 +261,7 @@ def test_whatever_happens_no_tick_is_noted_twice_or_without_its_run(
 
 
 @rows("change", ["outcome", "put off", "pause", "resume", "trigger", "look"])
-def test_whoever_changes_a_schedule_first_after_the_clock_stepped_back_brings_its_next_tick_back(change: str) -> None:
+def test_the_first_change_of_a_schedule_after_a_step_back_corrects_its_next_tick(change: str) -> None:
     """Found by the lab: the outcome of a start hid that the next tick lay an hour ahead."""
     ahead = NOW + 3600 * SECOND
     found, intent = look(replace(schedule(), next_at=ahead), ahead, {}, "a")

@@ -197,7 +197,7 @@ def test_a_run_that_was_closed_is_not_changed(world: World) -> None:
     assert (world.doc(run, "A"), world.events(run)) == before
 
 
-def test_a_run_that_ended_before_the_step_and_that_nobody_finalized_leaves_the_lists_at_once(world: World) -> None:
+def test_a_run_that_ended_before_the_step_leaves_the_lists_at_once(world: World) -> None:
     """It stayed, and was looked at each time, until the server's clock came to where it had been."""
     ahead(world)
     run = world.create(chain("A"), agents={"A": "a"}, planner="boss")

@@ -200,7 +200,7 @@ def test_a_long_sweep_goes_on_step_by_step(site: World) -> None:
     assert set(site.index.live()) == set(runs)
 
 
-def test_a_sweep_that_takes_longer_than_an_hour_is_left_to_the_process_that_goes_on_with_it(site: World) -> None:
+def test_a_sweep_of_over_an_hour_is_left_to_the_process_that_continues_it(site: World) -> None:
     for _ in range(30):
         site.create(chain("A"))
     one = sweep(site, page=1)
@@ -265,7 +265,7 @@ def test_runs_of_an_earlier_version_are_listed_under_what_they_are(site: World) 
     assert sweep(site).look(repair=True) == RIGHT
 
 
-def test_an_ended_run_of_an_earlier_version_finalizes_itself_too_once_a_sweep_found_it(tmp_path: Path) -> None:
+def test_a_sweep_lets_an_ended_run_of_an_earlier_version_finalize_itself(tmp_path: Path) -> None:
     with world_alone(tmp_path, policy=RetentionPolicy(finalize_after_s=3600)) as world:
         run = world.create(chain("A"))
         world.do(run, "A")

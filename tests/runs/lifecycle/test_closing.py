@@ -151,7 +151,7 @@ def test_states_left_open_on_purpose_stay_as_they_are_but_nobody_may_go_on(world
     assert not world.is_live(run)
 
 
-def test_finalizing_five_hundred_states_is_one_transaction_and_the_audit_counts_them_all(world: World) -> None:
+def test_finalizing_five_hundred_states_is_one_transaction_with_a_full_audit(world: World) -> None:
     run = world.create(numbered_chain(500))
     world.do(run, "S0")
     counts = world.finalize(run).audit["counts"]
@@ -287,7 +287,7 @@ def test_creating_again_also_makes_good_what_a_dead_creator_left_out(
     assert world.statuses(wish.workflow_id)["B"] == "skipped"
 
 
-def test_a_state_that_used_up_its_attempts_fails_the_run_when_somebody_wants_it_again(world: World) -> None:
+def test_a_state_without_attempts_left_fails_the_run_at_the_next_claim(world: World) -> None:
     run = world.create(chain("A", "B"), max_attempts=2, planner="boss")
     for owner in ("one", "two"):
         world.acquire(run, "A", owner)

@@ -192,7 +192,7 @@ def test_a_run_is_retried_as_often_as_it_fails(world: World) -> None:
     assert sorted(filter(None, done)) == ["Each", *(f"Each/{index}/P" for index in range(5))]
 
 
-def test_iterations_that_failed_and_were_tolerated_are_tried_again_one_after_the_other(world: World) -> None:
+def test_tolerated_failed_iterations_are_retried_one_after_the_other(world: World) -> None:
     """MaxConcurrency holds: an iteration whose turn comes later begins anew."""
     processor = {"P": task("Q"), "Q": task()}
     document = workflow({"Each": distributed(processor, MaxConcurrency=1, ToleratedFailureCount=1)})

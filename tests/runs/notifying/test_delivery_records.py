@@ -337,7 +337,7 @@ def lost(world: World, agent: str) -> list[tuple[str, str]]:
     ]
 
 
-def test_who_is_overtaken_after_its_lease_expired_is_told_so_and_keeps_hearing_of_the_state(world: World) -> None:
+def test_a_holder_that_is_overtaken_after_expiry_is_notified_and_stays_informed(world: World) -> None:
     run = world.create(chain("A", "B"), agents={"A": ("one", "two")})
     world.acquire(run, "A", "one")
     world.expire_lease(run, "A")
@@ -363,7 +363,7 @@ def test_who_loses_a_lease_to_an_operator_is_told_and_who_gives_it_back_is_not(w
     assert lost(world, "one") == [("A", "released")]
 
 
-def test_who_works_on_a_state_that_times_out_is_told_so_though_the_state_is_ready_again(world: World) -> None:
+def test_the_holder_of_a_state_that_times_out_is_notified_though_it_is_ready_again(world: World) -> None:
     again: dict[str, Any] = {
         "TimeoutSeconds": 60,
         "Retry": [{"ErrorEquals": ["States.Timeout"], "IntervalSeconds": 60}],

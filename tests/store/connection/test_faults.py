@@ -141,7 +141,7 @@ def on(url: str, *, deadline_s: float = 0.1) -> World:
 
 
 @pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES)
-def test_a_write_refused_for_a_while_changes_nothing_and_succeeds_when_it_is_made_again(
+def test_a_write_that_is_refused_for_a_while_changes_nothing_and_succeeds_later(
     tmp_path: Path, trouble: Trouble
 ) -> None:
     with server_for(tmp_path, trouble) as (url, server):
@@ -159,7 +159,7 @@ def test_a_write_refused_for_a_while_changes_nothing_and_succeeds_when_it_is_mad
 
 
 @pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES)
-def test_a_transaction_whose_exec_is_refused_is_told_by_the_reason_and_nothing_of_it_is_there(
+def test_a_transaction_whose_exec_is_refused_names_the_reason_and_writes_nothing(
     tmp_path: Path, trouble: Trouble
 ) -> None:
     """Between two commands of one packet the server may come into trouble; Redis then drops all of it."""
@@ -305,7 +305,7 @@ def unreachable(url: str) -> tuple[str, str | None]:
     return raised.value.message, raised.value.place
 
 
-def test_why_redis_cannot_be_reached_is_said_and_where_it_was_looked_for_without_the_password(tmp_path: Path) -> None:
+def test_an_unreachable_redis_is_reported_with_its_address_and_without_the_password(tmp_path: Path) -> None:
     port = free_port()
     assert unreachable(f"redis://u:canary@127.0.0.1:{port}/1") == (
         "Redis cannot be reached: nobody listens there.",

@@ -115,7 +115,7 @@ def test_a_write_that_no_replica_confirms_is_unknown_and_may_be_repeated(
     assert repeated.outcome == "lease_already_held"
 
 
-def test_a_primary_that_becomes_a_replica_while_a_caller_waits_leaves_the_write_unknown(
+def test_a_primary_that_becomes_a_replica_during_a_wait_leaves_the_write_unknown(
     replicated: tuple[World, ControlPlane, Connections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Redis ends the WAIT with an error of its own, UNBLOCKED, which says nothing about the write before it."""
@@ -159,7 +159,7 @@ def test_a_document_outside_runs_is_on_the_replica_as_well(
         assert read_document(asking(follower), key) == {"done": True}
 
 
-def test_a_document_that_no_replica_confirms_is_unknown_and_its_repetition_is_recognised(
+def test_a_document_without_a_replicas_confirmation_is_unknown_and_can_be_repeated(
     replicated: tuple[World, ControlPlane, Connections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, _, follower = replicated

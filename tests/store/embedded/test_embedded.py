@@ -310,7 +310,7 @@ def test_a_killed_user_does_not_keep_the_server_alive(tmp_path: Path) -> None:
         assert not is_up(server)
 
 
-def test_files_left_by_a_crash_harm_neither_the_start_nor_the_process_that_has_the_pid_now(
+def test_files_left_by_a_crash_harm_neither_the_start_nor_the_owner_of_the_pid(
     tmp_path: Path,
 ) -> None:
     with start(tmp_path) as server:

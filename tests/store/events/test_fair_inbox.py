@@ -339,7 +339,7 @@ STEPS = st.lists(
 
 @given(steps=STEPS)
 @settings(max_examples=150)
-def test_no_event_is_lost_none_comes_after_its_acknowledgement_and_a_run_keeps_its_order(
+def test_each_event_arrives_before_its_acknowledgement_and_in_the_order_of_its_run(
     real_connections: Connections, onlooker: Connections, take: Taking, steps: list[tuple[str, int]]
 ) -> None:
     model = Model(World(connections=real_connections, onlooker=onlooker), take)

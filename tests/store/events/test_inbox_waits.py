@@ -147,7 +147,7 @@ async def test_a_process_that_waits_gets_what_a_frozen_one_was_handed_before_its
     assert await received(await waiting(reader, agent)) == handed
 
 
-async def test_who_waited_before_another_process_was_handed_an_event_gets_it_when_that_one_is_silent(
+async def test_an_earlier_waiter_gets_an_event_when_the_process_that_has_it_is_silent(
     inbox: Inbox, reader: InboxReader, server: RestrictedRedis, agent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dcf.store.events.inbox.VISIBILITY_S", 1)

@@ -443,7 +443,7 @@ def due_in_four(four: World, server: RestrictedRedis, mine: str) -> tuple[Meddli
 
 
 @rows("packets", range(6))
-def test_a_run_that_changes_while_the_clock_settles_it_in_steps_is_never_noted_too_late(
+def test_a_run_that_changes_while_the_clock_settles_it_is_never_noted_too_late(
     four: World, server: RestrictedRedis, mine: str, packets: int
 ) -> None:
     pool, through, run = due_in_four(four, server, mine)
@@ -459,7 +459,7 @@ def test_a_run_that_changes_while_the_clock_settles_it_in_steps_is_never_noted_t
 
 
 @rows("packets", range(4))
-def test_a_commit_that_announced_itself_while_the_clock_settles_in_steps_is_repeated_or_noted(
+def test_a_commit_during_the_settling_of_the_clock_is_repeated_or_noted(
     four: World, server: RestrictedRedis, mine: str, packets: int
 ) -> None:
     """It enters its time in vain before the clock writes its own, and commits after the clock has finished."""
@@ -479,7 +479,7 @@ def test_a_commit_that_announced_itself_while_the_clock_settles_in_steps_is_repe
 
 
 @rows("packets", range(6))
-def test_a_clock_that_dies_while_it_settles_in_steps_leaves_nothing_that_is_noted_too_late(
+def test_a_clock_that_dies_while_it_settles_notes_no_run_too_late(
     four: World, server: RestrictedRedis, mine: str, packets: int
 ) -> None:
     pool, through, run = due_in_four(four, server, mine)

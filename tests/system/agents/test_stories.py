@@ -118,7 +118,7 @@ async def hears_of_the_end(planner: Seat, run: str) -> Json:
         acknowledged = {"ack_message_id": told["message_id"]} if told.get("message_id") else {}
 
 
-async def test_a_programme_is_written_shortened_and_approved_without_the_abstract_that_failed_twice(
+async def test_a_programme_is_written_shortened_and_approved_without_a_failed_abstract(
     sit: Sit, onlooker: Application
 ) -> None:
     planner, person = await sit("planner"), await sit("person")

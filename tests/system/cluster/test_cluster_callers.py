@@ -145,7 +145,7 @@ def test_a_health_report_writes_at_each_primary_and_names_the_one_that_refuses(
         )
 
 
-def test_a_health_report_has_the_figures_of_each_primary_and_says_which_is_set_up_otherwise(
+def test_a_health_report_has_the_figures_of_each_primary_and_names_the_odd_one(
     cluster: Cluster, connections_of_one: ClusterConnections
 ) -> None:
     health = Health(VitalSigns(connections_of_one), Expected(fsync=None, wait_replicas=0, pulse_interval_s=1.0))

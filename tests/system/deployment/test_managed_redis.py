@@ -308,7 +308,7 @@ def test_a_cluster_that_refuses_channels_is_refused_at_the_start(cluster: Cluste
     assert "the keys, channels and commands" in raised.value.hint
 
 
-async def test_where_channels_are_refused_later_an_event_is_put_in_and_waiting_says_why_it_ends(
+async def test_where_channels_are_refused_events_are_stored_and_waiting_names_the_reason(
     cluster: Cluster,
 ) -> None:
     async with reading(url_on(cluster, f"{DCF} -ssubscribe -spublish")) as reader:

@@ -181,9 +181,7 @@ def test_nothing_that_was_answered_behind_a_replica_is_lost_with_the_region(pair
     assert broken_rules(pair.there, run) == []
 
 
-def test_without_it_what_was_not_replicated_yet_is_lost_and_the_run_goes_on_from_there(
-    pair: TwoRegions, dcf: Dcf
-) -> None:
+def test_without_it_unreplicated_writes_are_lost_and_the_run_continues_from_there(pair: TwoRegions, dcf: Dcf) -> None:
     before = dcf(pair.here)
     run = begun(before)
     wait_until(pair.is_replicated)

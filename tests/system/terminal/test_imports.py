@@ -158,7 +158,7 @@ def test_a_direct_run_imports_neither_the_sdk_nor_an_http_client(
     assert of_these(modules, *SDK, *LIBRARIES, "httpx2", "http") == set()
 
 
-def test_a_worker_imports_its_client_without_the_sdk_and_nothing_of_the_control_plane(hello: Path) -> None:
+def test_a_worker_imports_its_client_without_the_sdk_and_the_control_plane(hello: Path) -> None:
     """A run of many copies has as many workers."""
     code = (
         "import json, sys, dcf.cli.processes.worker, dcf.tools.calling.client; print(json.dumps(sorted(sys.modules)))"

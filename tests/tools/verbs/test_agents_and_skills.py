@@ -537,7 +537,7 @@ async def test_a_skill_for_an_agent_that_is_not_there_is_refused(tools: Tools) -
 
 
 @rows("name", ["order_processing", "customer_support"])
-async def test_the_shipped_workflows_can_be_staffed_and_their_skills_loaded_as_things_are_set(
+async def test_the_shipped_workflows_can_be_staffed_and_their_skills_loaded(
     application: Application, run_id: str, name: str
 ) -> None:
     document = json.loads((WORKFLOWS / f"{name}.json").read_text()) | {"workflow_id": run_id}

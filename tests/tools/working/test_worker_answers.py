@@ -38,7 +38,7 @@ async def test_who_asks_about_a_finished_state_is_told_so_and_what_else_is_ready
     assert [one["state"] for one in mine["states"]] == ["First"]
 
 
-async def test_who_asks_about_a_state_of_others_or_one_that_waits_is_told_why_there_is_nothing_to_do(
+async def test_a_caller_that_asks_about_anothers_or_a_waiting_state_is_given_the_reason(
     tools: Tools, run_id: str
 ) -> None:
     agents = {"First": "worker-1", "Left": "worker-2", "Right": "worker-3"}

@@ -170,7 +170,7 @@ class Unhurried(Listener):
             await self.may_take.wait()
 
 
-async def test_a_page_that_takes_nothing_misses_nothing_in_the_end_and_others_do_not_wait_for_it(
+async def test_a_page_that_reads_slowly_misses_no_event_and_delays_no_other(
     application: Application, site: Starlette
 ) -> None:
     run = await in_thread(a_run, application, TWO_TASKS)
@@ -192,7 +192,7 @@ async def test_a_page_that_takes_nothing_misses_nothing_in_the_end_and_others_do
     assert len(slow.event_ids()) == len(set(slow.event_ids()))
 
 
-async def test_when_the_connection_to_redis_breaks_the_streams_end_and_pages_go_on_where_they_were(
+async def test_when_redis_breaks_the_streams_end_and_pages_continue_where_they_were(
     short_directory: Path,
 ) -> None:
     folder = short_directory / "live-lost"

@@ -241,7 +241,7 @@ async def test_hostile_text_is_shown_and_never_obeyed(application: Application, 
     check_harmless(inbox_page(visit, {"run": judged(application, HOSTILE), "state": "Write"}))
 
 
-async def test_a_form_is_checked_by_a_request_that_changes_nothing_and_comes_from_this_page(
+async def test_a_form_is_checked_by_a_request_of_this_page_that_changes_nothing(
     application: Application, browser: Browser
 ) -> None:
     run = asking(application, {"schema": SCHEMA})
