@@ -1,4 +1,4 @@
-"""What each command prints for people and for programs."""
+"""The output of each command for people and for programs."""
 
 import json
 import re

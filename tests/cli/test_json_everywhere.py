@@ -1,4 +1,4 @@
-"""What all commands have in common: a sentence of help, --json, a group; and what is offered for a mistyped word."""
+"""All commands have a sentence of help, --json and a group, and suggest a command for a mistyped word."""
 
 import re
 from collections.abc import Iterator

@@ -57,7 +57,7 @@ def document(status: str = "succeeded", epoch: int = EPOCH, **more: Any) -> dict
 
 
 def right() -> Story:
-    """Ann was told, took the state, renewed, wrote a part, completed, and the run ended."""
+    """Ann was notified, took the state, renewed, wrote a part, completed, and the run ended."""
     return Story(
         run="r",
         seed=1,

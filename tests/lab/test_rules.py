@@ -56,7 +56,7 @@ def signalled(*taken: int, received: tuple[int, ...] = (1, 2), kept: tuple[int, 
 
 
 def called_back(times: int, *answers: str, token: str = "t1") -> Story:
-    """The right story, in which a callback ended a state so often; its callers were told so, with these answers."""
+    """The right story, in which callbacks ended a state N times; their callers got these answers."""
     ends = [happening("StateConcluded", "Callback_2", epoch=2, via="callback") for _ in range(times)]
     asked = [
         call("callback", 3 + at / 10, token=None, state="Callback_2", content={"token": token, "answer": answer})

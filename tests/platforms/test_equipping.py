@@ -1,4 +1,4 @@
-"""Skills on agents: all or nothing, nobody else's things touched, whatever dies between (traps.md, section 8)."""
+"""Skills on agents: all or nothing, no foreign object touched, for a crash at any point (traps.md, section 8)."""
 
 import json
 import secrets

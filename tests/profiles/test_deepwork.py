@@ -180,7 +180,7 @@ async def test_what_failed_comes_back_and_an_override_needs_the_right(
 
 
 async def test_override_reason_lost(site: Application, connect: Connect) -> None:
-    """Row of others.md 6.7: the reason stands in the journal, in the history and in the audit trail."""
+    """Row of others.md 6.7: the reason is in the journal, in the history and in the audit trail."""
     agent = f"agent-{secrets.token_hex(4)}"
     async with connect(key(site, Scope.OVERRIDE, agent=agent), "deepwork") as worker:
         await register(worker)

@@ -296,7 +296,7 @@ async def test_one_report_ends_one_step_also_if_its_outputs_fit_the_outer_workfl
 
 
 async def test_the_same_call_after_needs_work_is_reviewed_again(serving: Serving, project: Path) -> None:
-    """What the outputs are about may have changed: a file that is no output, or the command itself."""
+    """The subject of the outputs may have changed: a file that is not an output, or the command itself."""
     async with serving() as client:
         await begun(client, project)
         (project / "report.md").write_text("42")

@@ -1,4 +1,4 @@
-"""Who is served which profile, and that a connection with one shows nothing of dcf's own."""
+"""Each caller is served its profile, and a connection with a profile shows no tool of dcf's own."""
 
 import pytest
 from mcp.client import Client

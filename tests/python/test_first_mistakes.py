@@ -1,4 +1,4 @@
-"""What a newcomer does wrong first: the error says what to do, in Python's words; what was meant is accepted."""
+"""First mistakes of a newcomer: the error says what to do, in Python's words, and near misses are accepted."""
 
 import inspect
 from collections.abc import Callable

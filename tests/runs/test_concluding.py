@@ -1,4 +1,4 @@
-"""A Task may wait for something outside of dcf: nobody leases it, and it is concluded once, or ended by time."""
+"""A Task may wait for something outside of dcf: it is not leased, and is concluded once, or ended by time."""
 
 from typing import Any
 

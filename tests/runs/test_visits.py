@@ -1,4 +1,4 @@
-"""What a loop does in one round is of that round: no input, retry count or item of an earlier visit is taken for it."""
+"""A round of a loop has its own data: it takes no input, retry count or item of an earlier visit."""
 
 from typing import Any
 

@@ -26,7 +26,7 @@ SECRET = "what-a-tool-said"
 
 
 class Spans:
-    """What this process began, by a provider of its own."""
+    """The spans of this process, by a provider of its own."""
 
     def __init__(self) -> None:
         self._kept = memory.InMemorySpanExporter()

@@ -1,4 +1,4 @@
-"""The commands that begin runs and let them go on, for people and for programs."""
+"""The commands that begin and continue runs, for people and for programs."""
 
 import json
 import uuid

@@ -62,7 +62,7 @@ PRINTED: Final[Mapping[str, Callable[[Mapping[str, Any]], Any]]] = {
     "read_journal": lambda record: record["entries"],
     "read_run_events": lambda record: record["events"],
 }
-"""What of a record a command prints that is a function of its own."""
+"""The part of a record that a command prints with a function of its own."""
 
 PRINTED_OTHERWISE: Final = {
     "get_artifact": "Its content is Base64 always, so that JSON can have any file.",

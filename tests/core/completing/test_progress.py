@@ -548,7 +548,7 @@ def test_a_fail_state_fails_the_run_with_its_own_words() -> None:
     assert (doc.status, doc.last_error, doc.lease.epoch, doc.is_ready) == (Status.FAILED, "E: c", epoch, True)
 
 
-# Give back
+# Release
 
 
 def test_setting_pending_gives_the_state_back() -> None:

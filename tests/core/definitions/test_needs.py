@@ -19,13 +19,13 @@ BY_ASKING = {
     "More": when("$.more", "Each", "End", BooleanEquals=True),
     "End": END,
 }
-"""Whoever completes `Ask` opens the Map again."""
+"""The worker that completes `Ask` opens the Map again."""
 BY_ITSELF = {
     "Each": each({"Score": task()}, following="More"),
     "More": when("$[0].more", "Each", "End", BooleanEquals=True),
     "End": END,
 }
-"""Whoever joins the Map opens it again."""
+"""The call that joins the Map opens it again."""
 BRANCHES = {"Each": parallel({"Left": task()}, {"Right": task()})}
 
 

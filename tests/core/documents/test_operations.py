@@ -1,4 +1,4 @@
-"""A request about a whole run is applied once, whoever repeats it, and its id stands for what it asked for."""
+"""A request about a whole run is applied once for all its repetitions, and its id stands for its content."""
 
 from dataclasses import replace
 

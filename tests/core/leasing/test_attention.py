@@ -1,4 +1,4 @@
-"""What the clock finds when it looks at an open state."""
+"""The findings of the timer loop about an open state."""
 
 from dcf.core.documents.answers import Owed
 from dcf.core.documents.codec import read_state

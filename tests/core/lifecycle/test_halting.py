@@ -1,4 +1,4 @@
-"""What cancelling, pausing and resuming a run decide, and what the clock decides in a paused run."""
+"""Decisions of cancelling, pausing and resuming a run, and of the timer loop in a paused run."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""`dcf why`: what a person is told of a run that does not move."""
+"""`dcf why`: what a person learns of a run that does not move."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -47,7 +47,7 @@ def only(world: World, run: str, cause: Cause, state: str | None = None) -> RunF
 
 
 def started(world: World, document: Document, **options: object) -> str:
-    """A run that was kicked off, and whose agents were told."""
+    """A run that was kicked off, and whose agents were notified."""
     run = world.create(document, **options)
     world.plane.kick_off(run, "initial")
     world.notifications.deliver_all(run)

@@ -1,4 +1,4 @@
-"""What a diagnosis advises exists, and clears the cause: the very command that `dcf why` prints is run."""
+"""The remedy of a diagnosis exists and clears the cause: the test runs the very command that `dcf why` prints."""
 
 import inspect
 import shlex

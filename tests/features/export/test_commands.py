@@ -30,7 +30,7 @@ VOID = {"meta", "br"}
 
 
 class Page(HTMLParser):
-    """What a page holds: its tags, what they refer to, and its text."""
+    """The content of a page: its tags, their references, and its text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A task token ends one visit of one state, once, whoever shows it and whatever died in between."""
+"""A task token ends one visit of one state, once, for any caller and after any crash in between."""
 
 import re
 from typing import Any
@@ -30,7 +30,7 @@ def asks(following: str | None = None, resource: str = DIRECT, **more: Any) -> D
 
 
 def token_of(world: World, run: str, state: str) -> str:
-    """The token as its worker, or whoever reads the run, finds it in the state's input."""
+    """The token as its worker, or a reader of the run, finds it in the state's input."""
     found: str = world.given(run, state)["token"]
     return found
 

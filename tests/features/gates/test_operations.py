@@ -214,7 +214,7 @@ def test_a_verdict_for_the_same_content_survives_a_repetition(world: World) -> N
     submit(world, run, token)
     assert ok(judge(world, run))["waits_for"] == ["tests"]
     ok(judge(world, run, "tests", "fail", by="ann", facts={"exit_code": 1, "output_tail": "boom"}))
-    # what the command judges was mended outside of the output, which is the same
+    # the command judges a file outside of the output, which was corrected; the output is the same
     assert code(submit(world, run, token)) == "needs_work"
     assert code(submit(world, run, token, request_id="mended")) == "review_running"
     decided = ok(judge(world, run, "tests", "pass", judge=HELPER, facts={"exit_code": 0}))
@@ -287,7 +287,7 @@ def test_the_lease_of_a_judged_output_does_not_expire(world: World) -> None:
     assert lease.is_held_with(token)
     assert lease.expires_at is not None
     assert lease.ts is not None
-    assert lease.expires_at > lease.ts  # begun anew: the worker has its time
+    assert lease.expires_at > lease.ts  # begun again: the worker has its time
     assert code(submit(world, run, token, {"text": "better"})) == "review_running"
 
 
@@ -333,7 +333,7 @@ def override(world: World, run: str, gate: str | None = None, **more: Any) -> Ru
 
 
 def test_override_reason_lost(world: World) -> None:
-    """The reason of an override stands in the history and in the record, with who gave it."""
+    """The history and the record have the reason of an override and the person who overrode."""
     run, token = begun(world, REVIEW)
     submit(world, run, token)
     told = ok(override(world, run, "review"))
@@ -587,7 +587,7 @@ def test_gates_inside_a_map_are_of_each_iteration(world: World) -> None:
 
 
 def waiting(world: World, name: str, *groups: str) -> list[tuple[str, str]]:
-    """What waits, page by page, of this test's runs."""
+    """The waiting outputs of this test's runs, page by page."""
     found: list[tuple[str, str]] = []
     page = world.gates.waiting_for(GateQuery(limit=2, name=name, groups=groups))
     while True:

@@ -146,7 +146,7 @@ async def test_a_reviewer_waits_for_work_and_a_worker_for_rework(tools: Tools) -
     }
     await tools.ok("decide_gate", **judged)
     heard = await tools.ok("await_workflow_event", agent_id=writer, timeout_s=50)
-    assert heard["event"]["type"] == "needs_work"  # and not the state, of which it was told before it took it
+    assert heard["event"]["type"] == "needs_work"  # and not the state, whose notification came before its lease
     assert heard["event"]["failed_criteria"][0]["feedback"] == "None has."
     assert heard["next"][0]["tool"] == "update_workflow_control_plane"
     mine = await tools.ok("get_my_assignment", agent_id=writer, workflow_id=holder["workflow_id"])

@@ -138,7 +138,7 @@ def test_a_defect_of_the_report_is_logged_and_answered(
 
 
 def test_a_platform_that_does_not_answer_is_told(tmp_path: Path) -> None:
-    """By the process that met it, to whoever asks any other process."""
+    """By the process that met it, to a caller of any other process."""
     with embedded.start(tmp_path / "data") as server:
         mailbox = Settings.model_validate({"redis_url": server.url})
         away = Settings.model_validate({"redis_url": server.url, "letta_base_url": f"http://127.0.0.1:{free_port()}"})

@@ -1,4 +1,4 @@
-"""A run that an issue blocks: nobody gets a lease, everybody sees why, and resolving it tells the agents."""
+"""A run that an issue blocks grants no lease and shows the reason. Resolving the issue notifies the agents."""
 
 from dcf.core.documents.answers import Leased
 from dcf.core.documents.decision import Decision, ReadSet, Snapshot, WriteSet

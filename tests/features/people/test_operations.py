@@ -1,4 +1,4 @@
-"""Tasks that wait for people: who may answer, what comes of an answer, and where open tasks are found."""
+"""Tasks that wait for people: permitted answers, their effects, and the lists of open tasks."""
 
 import secrets
 import threading
@@ -468,7 +468,7 @@ def test_a_description_that_cannot_be_followed_fails_the_state_in_words(world: W
     assert answered(world, good, by="bob")["run_status"] == "succeeded"
 
 
-# Who is told
+# Recipients
 
 
 def test_everybody_asked_is_told_once_with_the_title(world: World) -> None:

@@ -1,4 +1,4 @@
-"""Schedules on the real server: each tick starts its run once, whoever looks and whoever dies; the rest is noted."""
+"""Schedules on the real server: each tick starts its run once, for any looks and deaths; the rest is recorded."""
 
 from collections.abc import Callable, Iterator
 
@@ -75,7 +75,7 @@ def backdate(world: World, schedule: Schedule, seconds: int) -> None:
 
 
 def end_intent(world: World, schedule: Schedule) -> None:
-    """As if the time of whoever is starting a run were over."""
+    """As if the time of the process that starts a run had passed."""
     if world.schedules.read(schedule.name).starting is not None:
         set_member(world.ask, schedule_keys.schedule(schedule.name), ("starting", "until"), 1)
 
@@ -108,7 +108,7 @@ def test_a_process_that_dies_before_a_commit_leaves_a_tick_that_starts_once(worl
     died = dies_at(world, commit, made)
     assert died == (commit < 3), "a start has three commits: the intent, the run, the outcome"
     world.schedules.look(made.name)
-    let_pass(world, START_S + 1)  # the dead process's intent is over
+    let_pass(world, START_S + 1)  # the dead process's intent has expired
     world.schedules.look(made.name)
     assert world.runs_of(made.name) == [made.run_at(made.next_at or 0)]
     after = world.schedules.read(made.name)

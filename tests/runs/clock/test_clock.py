@@ -1,4 +1,4 @@
-"""The clock looks at what is due: reminders, expired leases, used-up attempts; it drops ended runs, and keys expire."""
+"""The timer loop looks at due runs: reminders, expired leases, used-up attempts. It drops ended runs."""
 
 import threading
 from collections.abc import Callable

@@ -183,7 +183,7 @@ class Died(Exception):
 
 
 def dies_before_skipping(monkeypatch: pytest.MonkeyPatch, call: Callable[[], object]) -> None:
-    """Whoever ends a run dies before the states that were never reached are skipped."""
+    """The process that ends a run dies before the states that were never reached are skipped."""
 
     def dies(*_: object) -> None:
         raise Died
@@ -224,7 +224,7 @@ def half_closed(world: World, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def written(world: World, run: str) -> dict[str, str]:
-    """Statuses as they stand in Redis, not as decisions see them."""
+    """Statuses in Redis, not in decisions."""
     return {path: doc.status.value for path, doc in world.every_doc(run).items()}
 
 

@@ -1,4 +1,4 @@
-"""Runs are cancelled, paused and resumed, whoever works on them meanwhile."""
+"""Runs are cancelled, paused and resumed, while agents work on them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -40,7 +40,7 @@ def types(world: World, run: str) -> list[str]:
 
 
 def told(world: World, agent: str, run: str) -> list[tuple[str | None, str]]:
-    """What an agent was told of a run: the state and why."""
+    """The notifications of an agent about a run: the state and the reason."""
     world.notifications.pulse()
     return [(m["target_state"], m["reason"]) for m in world.messages(agent) if m["workflow_id"] == run]
 

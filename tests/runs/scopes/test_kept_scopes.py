@@ -1,4 +1,4 @@
-"""What a process keeps of a run is used for that run and that visit only, and there is never too much of it."""
+"""A process uses its cache of a run for that run and that visit only, and the cache is bounded."""
 
 from collections.abc import Callable
 from typing import Any

@@ -30,7 +30,7 @@ QUIET = {"Quiet": {"Type": "Pass", "End": True}}
 
 
 def elsewhere(world: World, **more: Any) -> World:
-    """Another process on the same runs, which remembers nothing of them."""
+    """Another process on the same runs, without a cache of them."""
     same: dict[str, Any] = {"connections": world.connections, "onlooker": world.onlooker, "clock": world.clock}
     return World(runs=world.runs, **same, **more)
 

@@ -1,4 +1,4 @@
-"""What ends a Parallel or Map early: failures, borne and not, time, and the end of the run around it."""
+"""Early ends of a Parallel or Map: failures, tolerated and not, time, and the end of the run around it."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ REFUSED = ("terminal", "lease_lost")
 
 
 def both(**more: Any) -> Document:
-    """A branch that may fail beside two that go on; `Mend` is where a Catch leads."""
+    """A branch that may fail with two that continue; a Catch leads to `Mend`."""
     inner = parallel({"Near": task()}, {"Far": task()})
     branches = ({"Bad": task()}, {"Good": task()}, {"Inner": inner})
     mend = {"Mend": task()} if "Catch" in more else {}
@@ -33,7 +33,7 @@ def is_refused(answer: object) -> bool:
 
 
 def assert_fenced(world: World, run: str, state: str, token: str) -> None:
-    """Whatever a late holder tries, it is told no, and nothing changes."""
+    """Each attempt of a late holder is refused, and changes no document."""
     before = world.raw_docs(run)
     assert is_refused(world.renew(run, state, token))
     assert is_refused(world.update(run, state, token, output="late"))

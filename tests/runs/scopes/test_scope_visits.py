@@ -26,7 +26,7 @@ AFTER = {"After": task()}
 
 
 def elsewhere(world: World, **more: Any) -> World:
-    """Another process on the same runs, which remembers nothing of them."""
+    """Another process on the same runs, without a cache of them."""
     same: dict[str, Any] = {"connections": world.connections, "onlooker": world.onlooker, "clock": world.clock}
     return World(runs=world.runs, **same, **more)
 
@@ -144,7 +144,7 @@ def test_what_a_late_reader_brings_is_not_given_to_a_later_visit(timely: World) 
 
 
 def test_what_a_late_reader_brings_opens_nothing_in_a_run_that_ended_meanwhile(timely: World) -> None:
-    """Whoever ended the run died before it could close the Map, so only meta says that it is over."""
+    """The process that ended the run died before it could close the Map, so only meta has the end."""
     document = shelf()
     document["asl"]["TimeoutSeconds"] = 50
     wish = timely.wish(document, run_input={"key": "two.json"})

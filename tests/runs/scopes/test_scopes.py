@@ -1,4 +1,4 @@
-"""Parallel and Map on the control plane: what opens, who may take it, who is told, and what comes of it."""
+"""Parallel and Map on the control plane: what opens, which agents may take it and are notified, and the results."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def ready(world: World, run: str) -> list[str]:
     return sorted(path for path, doc in world.every_doc(run).items() if doc.is_claimable(at))
 
 
-# What opens, and what comes of it
+# What opens, and its results
 
 
 @rows("order", [(0, 1, 2), (2, 0, 1), (2, 1, 0)])
@@ -201,7 +201,7 @@ def test_one_at_once_means_in_order(timely: World) -> None:
     assert timely.given(run, "After") == [0, 1, 2, 3]
 
 
-# Who may take it, and who is told
+# Agents that may take it, and are notified
 
 
 def test_agents_are_assigned_to_the_states_inside_by_name(real: World) -> None:

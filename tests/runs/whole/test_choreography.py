@@ -1,4 +1,4 @@
-"""A run moves on by what its agents do: chains, choices, loops, pools, takeovers; nobody conducts."""
+"""Agents move a run by their work, without an orchestrator: chains, choices, loops, pools, takeovers."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -241,7 +241,7 @@ def test_what_does_not_exist_is_said_by_name(world: World) -> None:
 
 
 def vanish(world: World, run: str) -> None:
-    """As if the run's retention were over."""
+    """As if the run's retention had passed."""
     world.ask("DEL", *world.keys_of(run))
 
 

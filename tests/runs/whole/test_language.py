@@ -1,4 +1,4 @@
-"""What the language adds to a run: retries, catchers, waits and timeouts, kept by the clock; JSONata and variables."""
+"""The language in a run: retries, catchers, waits and timeouts of the timer loop; JSONata and variables."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What one script does on a single server is done in steps where its keys are in several slots, with the same outcome.
+"""A script of a single server is done in steps where its keys are in several slots, with the same outcome.
 
 These tests take the steps on a single server, which does not need them; a cluster's own are in the store's contract.
 """

@@ -1,4 +1,4 @@
-"""What Redis refuses for a while is an unavailable store with its reason in words, and the same call succeeds later."""
+"""A refusal of Redis for a while is an unavailable store with a reason in words, and the same call succeeds later."""
 
 import asyncio
 import shutil
@@ -198,7 +198,7 @@ def test_waiting_for_an_event_meets_the_same_trouble(tmp_path: Path, trouble: st
 
 @pytest.mark.parametrize(("trouble", "delivered"), [("OOM", False), ("READONLY", False), ("READONLY", True)])
 def test_taking_notifications_meets_the_same_trouble(tmp_path: Path, trouble: str, delivered: bool) -> None:
-    """The first who takes any makes the group of those who do, which is a write."""
+    """The first connection that takes any makes the group of its readers, which is a write."""
     with server_for(tmp_path, found := TROUBLES[trouble]) as (url, server):
         run = (world := on(url)).create(chain("A"), agents={"A": "a"})
         world.plane.kick_off(run, "start")
@@ -235,7 +235,7 @@ def test_a_server_that_stops_being_a_replica_meanwhile_is_not_even_noticed(tmp_p
 def test_a_commit_in_doubt_stays_unknown_although_redis_then_refuses_to_write(
     real: World, worlds: Callable[..., World], proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second try is refused for want of memory; that the first took effect nobody can exclude."""
+    """The second try is refused for want of memory, and the first may have taken effect."""
     run = real.create(chain("A"))
     world = worlds(proxy.url, deadline_s=deadline_after(3, monkeypatch))
     proxy.plan(Fault.CUT_BEFORE, meanwhile=lambda: real.ask("CONFIG", "SET", "maxmemory", 1))

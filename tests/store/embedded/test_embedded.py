@@ -92,7 +92,7 @@ def append_only_file(server: EmbeddedServer) -> Path:
 
 
 def stopped_with(data_dir: Path, keys: int) -> EmbeddedServer:
-    """A server that wrote so many keys and is gone again."""
+    """A server that wrote a number of keys and has ended."""
     with start(data_dir) as server, connected(server) as client:
         pipeline = client.pipeline(transaction=False)
         for number in range(keys):

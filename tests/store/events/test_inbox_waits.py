@@ -53,7 +53,7 @@ async def reader(server: RestrictedRedis) -> AsyncIterator[InboxReader]:
 
 
 async def waiting(reader: InboxReader, agent: str, timeout_s: float = LONG_S) -> "asyncio.Task[Message | None]":
-    """A wait that stands in line."""
+    """A wait in the queue."""
     before = len(waiters(reader, agent))
     task = asyncio.create_task(reader.next(agent, timeout_s))
     await turns(lambda: len(waiters(reader, agent)) > before)
@@ -73,7 +73,7 @@ def waiters(reader: InboxReader, agent: str) -> list[_Waiter]:
 
 
 async def turns(predicate: Callable[[], object]) -> None:
-    """Let the event loop go on until this is true."""
+    """Let the event loop continue until this is true."""
     async with asyncio.timeout(PATIENCE_S):
         while not predicate():  # noqa: ASYNC110 - it looks into what has no event
             await asyncio.sleep(0)

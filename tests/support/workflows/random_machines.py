@@ -1,6 +1,6 @@
 """Machines drawn from a seed: Parallel and Map in each other, with retries, catchers, waits, timeouts and loops.
 
-Which task answers first can never matter: a task fails always, or less often than whoever retries it allows.
+Which task answers first can never matter: a task fails always, or fewer times than its Retry allows.
 """
 
 import random

@@ -1,4 +1,4 @@
-"""Servers killed in the middle of an evaluation: the third one does not evaluate, and other runs go on."""
+"""Servers killed in the middle of an evaluation: the third one does not evaluate, and other runs continue."""
 
 import json
 import os

@@ -132,7 +132,7 @@ def is_unconfirmed(write: Callable[[World], object], dcf: Dcf, pair: TwoRegions)
 
 
 def events(world: World) -> list[dict[str, Any]]:
-    """What lies in the inboxes of the agents."""
+    """The contents of the agents' inboxes."""
     return [event for agent in AGENTS for event in world.messages(agent)]
 
 
@@ -143,7 +143,7 @@ def code_of(answer: object) -> str:
 
 
 def broken_rules(redis: LabRedis, run: str) -> list[tuple[str, str]]:
-    """What the lab's checker finds in the history and the documents."""
+    """The findings of the lab's checker in the history and the documents."""
     client = redis.client()
     documents = read_documents(client, run)
     story = Story(

@@ -1,6 +1,6 @@
 """Three clocks as real processes, one of which is killed again and again, a failover, and a clock that steps back.
 
-Every tick is started once, whatever happens to those who start them.
+Every tick is started once, after any fault of the processes that start them.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ class Clocks:
         wait_until(lambda: len(world.runs_of(schedule.name)) >= runs, LONG)
 
     def kill_one(self, world: World, schedule: Schedule) -> None:
-        """Kill the oldest, start another; what the dead one had under way is over."""
+        """Kill the oldest, start another, and let the dead one's intents expire."""
         process = self.processes.pop(0)
         process.kill()
         process.wait()
@@ -93,7 +93,7 @@ def clocks(site: Site, short_directory: Path, tmp_path: Path) -> Iterator[Clocks
 
 
 def make_due(world: World, schedule: Schedule, ticks: int) -> list[str]:
-    """Let so many ticks have come at once; the runs that they stand for."""
+    """Let this number of ticks come at once; return their runs."""
     seconds, _ = world.ask("TIME")
     latest = schedule.timing.after((int(seconds) - 10) * SECOND)
     assert latest is not None

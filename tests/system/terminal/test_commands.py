@@ -85,7 +85,7 @@ serve("http", Settings(mcp_port=0, auth="off"), None, announce)
 
 
 def test_worker_tells_what_it_serves(tmp_path: Path, environment: dict[str, str]) -> None:
-    """A module of the current directory, which imports what lies beside it."""
+    """A module of the current directory, which imports its neighbour."""
     (tmp_path / "beside.py").write_text("NAMES = ['Pack', 'Ship']\n")
     (tmp_path / "shop.py").write_text(
         "import beside\nfrom dcf.worker import task\nfor name in beside.NAMES:\n    task(name)(lambda given: given)\n"
