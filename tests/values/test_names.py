@@ -1,4 +1,4 @@
-"""Names have no characters that nobody sees, whoever sends them, and an error shows which one it is."""
+"""Names have no invisible characters, from any sender, and an error shows the character."""
 
 import json
 import sys

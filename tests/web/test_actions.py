@@ -193,7 +193,7 @@ async def test_a_button_is_hidden_where_the_key_may_not_press_it(
 
 
 def state_buttons(application: Application, run: str, state: str) -> dict[str, dict[str, str]]:
-    """The forms of what can be done with a state, by tool, for somebody who may do everything."""
+    """The forms of the actions on a state, by tool, for a person who may do everything."""
     caller = Caller(name="key:0123456789ab", scopes=frozenset(Scope))
     visit = Visit(application=application, caller=caller, may_act=True, form_token="t")
     doc = application.runs.read(run, (state,)).states[state].as_json()

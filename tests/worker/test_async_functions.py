@@ -1,4 +1,4 @@
-"""Async task functions: many at once on one event loop, and told when nobody waits for them any more."""
+"""Async task functions: many at once on one event loop, and cancelled when no caller waits for them."""
 
 import asyncio
 import threading

@@ -15,7 +15,7 @@ LONG = 60.0
 
 
 class Server:
-    """A run of so many states, named A; an answer to `complete_states` brings as many of them as were asked for."""
+    """A run of N states, named A; an answer to `complete_states` brings the requested number of them."""
 
     def __init__(self, size: int, state: str = "A") -> None:
         self.state = state

@@ -1,4 +1,4 @@
-"""The shape of a task function: what it may look like, how it is called, and what is told when it cannot be."""
+"""The shape of a task function: permitted forms, how it is called, and the message about a wrong form."""
 
 import functools
 import inspect

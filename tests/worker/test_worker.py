@@ -187,7 +187,7 @@ def test_a_lease_that_cannot_be_given_back_does_not_end_the_worker(caplog: pytes
 
 
 class Hearing:
-    """A witness that keeps what it is told."""
+    """A witness that keeps its messages."""
 
     def __init__(self) -> None:
         self.heard: list[str] = []
@@ -234,7 +234,7 @@ def keeps_waiting(changed: threading.Condition) -> bool:
 
 
 def test_who_drains_a_worker_does_so_until_its_witness_has_heard_of_the_last_loss() -> None:
-    """Else the report of what became of everything leaves it out."""
+    """Else the report of all outcomes leaves it out."""
     drained = threading.Event()
 
     class Slow(Hearing):
@@ -322,7 +322,7 @@ def test_a_wait_has_the_same_token_until_it_was_answered() -> None:
 def test_an_event_that_cannot_be_handled_does_not_end_the_worker(
     error: DcfError, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nor does it come again and again: it is acknowledged, and the clock tells of what is still owed."""
+    """Nor does it come again and again: it is acknowledged, and the timer loop reports owed states."""
     tools = serve(Inbox(message(1), TIMEOUT), acquire_state_lease=error)
     assert acknowledged(tools) == [None, "1-0"]
     assert f"{RUN}: the event of A is dropped: {error.message}" in caplog.text

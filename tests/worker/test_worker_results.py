@@ -1,4 +1,4 @@
-"""What a Python worker makes of the value or the exception of a task function: the result that it writes."""
+"""A Python worker turns the value or the exception of a task function into the result that it writes."""
 
 import logging
 from decimal import Decimal
@@ -82,7 +82,7 @@ class SpeechlessError(Exception):
 def test_a_failure_can_always_be_reported(
     caplog: pytest.LogCaptureFixture, error: Exception, name: str, cause: str
 ) -> None:
-    caplog.set_level(logging.CRITICAL, "dcf")  # a report of pytest cannot hold what stands in some of these
+    caplog.set_level(logging.CRITICAL, "dcf")  # a report of pytest cannot hold the content of some of these
     written = report(failing(error))
     assert (written["error_name"], written["error_message"]) == (name, cause)
     written["error_message"].encode()

@@ -39,7 +39,7 @@ def reserve(there: Holdings, wish: Holding) -> Any:
 
 
 def test_a_skill_waits_for_one_that_is_loading_the_same_tool() -> None:
-    """Until that one is done it cannot be told whose the tool is."""
+    """Until that skill is loaded the owner of the tool is not known."""
     loading = held("a", "x", phase=SkillPhase.LOADING, until=NOW + 1)
     assert isinstance(reserve(having(loading), held("b", "x")), Busy)
     assert isinstance(reserve(having(loading), held("b", "y")), Reserved)

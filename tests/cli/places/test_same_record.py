@@ -1,6 +1,6 @@
 """A verb answers with the same record in every interface: the tool, the command with --json, and the client's method.
 
-Each interface does the same to things of its own, made alike. What differs from thing to thing, such as ids and times,
+Each interface does the same to things of its own, made alike. Differences between things, such as ids and times,
 is put aside before the records are compared. Names, units, statuses and all other values must be the same.
 """
 

@@ -312,7 +312,7 @@ def test_a_child_that_nobody_waits_for_outlives_the_deletion_of_its_parent(world
     run = begin(world, workflow({"Inner": starts(keep(world), "")}))
     child = only_child(world, run)
     world.retention.delete(run)
-    world.children._tell_started(child)  # again: whoever told it died before noting that
+    world.children._tell_started(child)  # again: the first caller died before noting that
     assert world.run_status(child) is RunStatus.RUNNING
 
 

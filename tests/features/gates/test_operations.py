@@ -501,7 +501,7 @@ def test_a_verdict_that_does_not_come_in_time_is_asked_for_again(world: World) -
     gated = world.doc(run, "A").gated
     assert gated is not None
     assert gated.open[0].by_people
-    assert [one["type"] for one in world.messages("pat")] == ["gate_opened"]  # nobody is named: the planner
+    assert [one["type"] for one in world.messages("pat")] == ["gate_opened"]  # without a name: the planner
     assert ok(judge(world, run, judge=Judge(name="pat", may_plan=True)))["state_status"] == "succeeded"
 
 

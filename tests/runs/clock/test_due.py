@@ -110,7 +110,7 @@ def test_a_run_that_is_finalized_after_it_left_the_index_is_due_again(world: Wor
 
 
 def test_a_commit_that_wrote_its_time_before_the_clock_looked_is_not_applied(real_connections: Connections) -> None:
-    """Otherwise the timer loop would set its later time over one that it cannot know yet."""
+    """Otherwise the timer loop would set its later time over an earlier one that it cannot know yet."""
     world = World(connections=real_connections)
     run = started(world)
     world.notifications.pulse()

@@ -476,7 +476,7 @@ class Agents(RuleBasedStateMachine):
             elif self.over is None:
                 told_planner = {event["type"] for event in self.world.messages("boss")}
                 assert "run_finished" in told_planner
-                assert told_planner <= {"run_finished", "run_blocked"}  # whoever asks is not told of the second
+                assert told_planner <= {"run_finished", "run_blocked"}  # a caller gets no notification of its own call
             assert (
                 not [doc for doc in self.docs.values() if doc.status in OPEN and not doc.is_ready] or self.is_running()
             )

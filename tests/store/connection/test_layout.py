@@ -1,4 +1,4 @@
-"""A Redis records the version of its key layout, and a dcf that does not know the version uses none of it."""
+"""A Redis records the version of its key layout. A dcf that does not know the version does not use it."""
 
 import json
 from collections.abc import Iterator

@@ -92,7 +92,7 @@ class Node:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Freeze the node, as one that is cut off, until the block ends."""
+        """Freeze the node until the block ends."""
         assert self.process is not None
         os.kill(self.process.pid, signal.SIGSTOP)
         try:

@@ -1,4 +1,4 @@
-"""What people do on the page, in a real browser: choose filters, go back, press keys, turn the lights off."""
+"""People on the page, in a real browser: choose filters, go back, press keys, turn the lights off."""
 
 import os
 import re

@@ -241,7 +241,7 @@ def test_a_paused_page_stands_still_until_it_goes_on(application: Application, t
     page.get_by_role("button", name="Pause updates").click()
     expect(page.locator(".live-sign")).to_have_text("Paused")
     token = run.take("A")
-    with page.context.new_page() as second:  # a page that is told of the same change shows that there was time for it
+    with page.context.new_page() as second:  # a page that gets the same change shows that there was time for it
         second.goto(f"{tab.origin}/ui/runs/{other.workflow_id}?tab=table")
         expect(second.locator(".live-sign")).to_have_text("Live", **within())
         other.take("A")

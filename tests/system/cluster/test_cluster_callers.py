@@ -1,4 +1,4 @@
-"""What a caller of a cluster's connections leaves to the next one, and what it is told where there is no cluster."""
+"""A caller of a cluster's connections leaves a clean one to the next, and gets an error where there is no cluster."""
 
 from collections.abc import Iterator
 from pathlib import Path

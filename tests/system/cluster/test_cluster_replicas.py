@@ -145,7 +145,7 @@ def test_a_parent_is_not_told_of_an_end_that_no_replica_has(
 
 
 def a_parent_elsewhere(cluster: Cluster, world: World) -> tuple[str, str]:
-    """A run that goes on after its child, and that child on another node."""
+    """A run that continues after its child, and that child on another node."""
     while True:
         run = begin(world, workflow({"Inner": starts(keep(world), Next="Last"), "Last": task()}))
         child = only_child(world, run)

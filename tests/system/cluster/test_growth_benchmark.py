@@ -1,4 +1,4 @@
-"""The benchmark of growth works: packed runs are runs to dcf, and every operation is measured beside them."""
+"""The benchmark of growth works: packed runs are runs to dcf, and every operation is measured with them."""
 
 from benchmarks.growth import measure, open_site, sizes, table
 from benchmarks.growth_cases import CASES

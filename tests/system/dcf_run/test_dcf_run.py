@@ -122,7 +122,7 @@ def test_ctrl_c_leaves_nothing_behind_and_the_run_can_be_continued(site: Site) -
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc to find processes that lost their parent")
 def test_a_killed_dcf_run_takes_its_processes_along(site: Site) -> None:
-    """Nobody can tell them; they notice that it is gone, and the last user stops the Redis."""
+    """No message reaches them; they notice that it is gone, and the last user stops the Redis."""
     site.hook("ValidateOrder.hold")
     started = site.run("--workers", str(HOOKED))
     site.wait_entered("ValidateOrder")

@@ -292,7 +292,7 @@ def test_a_filter_of_the_users_own_settings_is_not_run_for_a_repository(
 
 
 def test_a_worktree_outside_the_root_is_not_read(tmp_path: Path) -> None:
-    """Neither one that a repository names, nor one around the root, nor a directory that looks like `.git`."""
+    """Neither one that a repository names, nor one around the root, nor a false `.git`."""
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "key.txt").write_text("secret")

@@ -65,7 +65,7 @@ def test_serve_tells_its_address(environment: dict[str, str]) -> None:
 
 
 def test_a_signal_during_the_start_of_serve_does_not_interrupt_it(environment: dict[str, str]) -> None:
-    """The signal comes while the URL is announced: the server stops as one that has started."""
+    """The signal comes while the URL is announced: the server stops as after its start."""
     program = """
 import os, signal
 from dcf.cli.processes.serve import serve

@@ -1,4 +1,4 @@
-"""Two callers without intelligence share a run with a review: by the newest `next` nobody judges blind or loops."""
+"""Two callers without intelligence share a run with a review: by the newest `next` none judges blind or loops."""
 
 import json
 import secrets
@@ -30,7 +30,7 @@ LOST: Final = frozenset({"ok", "review_running", "token_required", "lease_lost"}
 
 @dataclass(slots=True, kw_only=True)
 class Team:
-    """Who shares a run that waits for a review."""
+    """The agents of a run that waits for a review."""
 
     writer: Follower
     reviewer: Follower

@@ -170,7 +170,7 @@ async def test_the_error_of_an_earlier_holder_is_marked_too(tools: Tools, run_id
     assert "an earlier holder of this state" in mine["states"][0]["provenance"]["from"]
 
 
-# Tasks that are nobody's
+# Unassigned tasks
 
 
 async def test_creating_a_run_warns_of_tasks_that_nobody_is_assigned_to(tools: Tools, run_id: str) -> None:

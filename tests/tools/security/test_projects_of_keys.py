@@ -1,6 +1,6 @@
 """A key that is bound to a project sees and changes only what is of it: every tool, on a run of another project.
 
-Generated from the registry: a new tool is called here by itself, with every argument that could name a run.
+Generated from the registry: a new tool is included, with every argument that could name a run.
 """
 
 import json
@@ -207,7 +207,7 @@ async def two_projects(alone: Application) -> dict[str, str]:
 async def test_a_bound_key_is_told_only_the_work_of_its_project(
     alone: Application, two_projects: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What one key may not see is handed out again, here soon."""
+    """An event that one key may not see is handed out again, here soon."""
     monkeypatch.setattr("dcf.store.events.inbox.VISIBILITY_S", 0.2)
     agent = f"shared-{secrets.token_hex(4)}"
     for project, run in two_projects.items():

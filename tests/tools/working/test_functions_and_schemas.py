@@ -87,7 +87,7 @@ def test_a_function_of_a_task_that_says_nothing_is_told_nothing(tools: ToolClien
 def test_an_output_of_a_function_that_does_not_match_fails_its_task_with_all_reasons(
     tools: ToolClient, at_once: int
 ) -> None:
-    """The function would return the same again, so there is nothing to mend; Retry and Catch can name the error."""
+    """The function would return the same again, so no correction helps; Retry and Catch can name the error."""
     caught = {"Catch": [{"ErrorEquals": ["DCF.InvalidOutput"], "Next": "Told"}], "Next": "Never"}
     ends = {"Never": {"Type": "Fail"}, "Told": {"Type": "Pass", "End": True}}
     meta = ended(tools, {"Price": PRICE | caught} | ends, {"id": 7}, {"Price": lambda given: {"totl": 7}}, at_once)

@@ -1,4 +1,4 @@
-"""What a worker is told that asks about a state with nothing to do, gives one back, or reads what words it may use."""
+"""Answers to a worker that asks about a state without work, releases one, or reads the permitted words."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What ends event streams, and how many there may be: slow pages, limits, visits that end, servers that stop."""
+"""Ends and limits of event streams: slow pages, limits, visits that end, servers that stop."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
@@ -177,7 +177,7 @@ async def test_a_page_that_reads_slowly_misses_no_event_and_delays_no_other(
     path = f"/ui/runs/{run.workflow_id}/live?after={run.event_ids()[-1]}"
     known, slow, quick = run.event_ids(), Unhurried(site, path), Listener(site, path)
     async with listening(slow, quick):
-        await is_read(application)  # from now on a page has each event by itself, not many at once
+        await is_read(application)  # from now on a page gets each event alone, not many at once
         for _ in range(MOST_WAITING // 2 + 5):
             await in_thread(run.tool, "pause_run")
             await in_thread(run.tool, "resume_run")

@@ -33,7 +33,7 @@ def facts(page: Page) -> dict[str, str]:
 
 
 def bars(page: Page, state: str) -> list[str]:
-    """What the bars of a state in the timeline say."""
+    """The texts of the bars of a state in the timeline."""
     row = re.search(rf'<tr data-key="{state}".*?</tr>', page.html, re.DOTALL)
     assert row is not None
     return re.findall(r'<rect class="seg[^>]*><title>(.*?)</title>', row[0])

@@ -149,7 +149,7 @@ def due_at(when: float) -> str:
 
 
 def backed_off(*events: Told, kind: str | None = None) -> list[tuple[str, float, float | None, str | None]]:
-    """What a state does after it failed at 4, to be tried again at 8."""
+    """A state that failed at 4, to be tried again at 8."""
     found = folded(
         *STARTED,
         at(3, "LeaseAcquired", "A", epoch=2, owner="ann", attempt=1, ttl_s=10),
