@@ -2,7 +2,7 @@
 
 The command of `.deepwork/config.yml` runs if a template of the person at this machine covers it, as for commands of
 gates. Its verdict is given with the helper's key, which the agent does not have: no server takes an author's verdict
-on its own output. The configuration of a directory is read once, so that an agent that edits it changes nothing.
+on its own output. The configuration of a directory is read once, so that an edit by an agent has no effect.
 """
 
 from dataclasses import dataclass, field
