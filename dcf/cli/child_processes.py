@@ -36,7 +36,7 @@ class ProcessFailed(DcfError):
 class _Child:
     """A child process and its name; `command` restarts it.
 
-    `deaths` counts how often it exited by itself, `in_vain` how often since there was progress.
+    `deaths` counts its unexpected exits, `in_vain` those since the last progress.
     """
 
     name: str
@@ -136,17 +136,17 @@ class ChildProcesses:
         raise ProcessFailed(f"{what} ended ({_manner(exit_code)}): {self._last_words(name)}")
 
     def check(self) -> None:
-        """Raise if a process keeps exiting and is not restarted any more."""
+        """Raise if a process keeps exiting and is no longer restarted."""
         if self._failure is not None:
             raise self._failure
 
     def forgive(self) -> None:
-        """Count from now on how often a process exits in vain: there was progress."""
+        """Count the exits of each process from now on, since there was progress."""
         for member in self._members:
             member.in_vain = 0
 
     def deaths(self) -> str | None:
-        """Return a sentence about the process that exited most often by itself; None if none did."""
+        """Return a sentence about the process with the most unexpected exits; None if there was none."""
         worst = max(self._members, key=lambda member: member.deaths, default=None)
         return None if worst is None or not worst.deaths else self._death_of(worst)
 

@@ -44,7 +44,7 @@ DAILY: Final[Mapping[str, str]] = {
 
 
 class Noun(NamedTuple):
-    """What several commands are about: a line of help, what else help says, and what the ids of such things are."""
+    """The subject of several commands: a line of help, further help, and the fields of an answer that are its ids."""
 
     line: str
     more: str = ""
@@ -52,7 +52,7 @@ class Noun(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """What help of the noun says."""
+        """The help of the noun."""
         return f"{self.line}.{self.more and ' '}{self.more}"
 
 
@@ -286,14 +286,14 @@ _WATCHED: Final = frozenset(
         *("projects show", "agents ls", "keys ls", "keys show"),
     }
 )
-"""The commands whose answer changes while nobody does anything here."""
+"""The commands whose answer changes without a command of this user."""
 
 _IDS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("inbox", "approve"), NOUNS["tasks"].ids),
     "runs events": ("id",),
     "runs search": ("id",),
 }
-"""What names the answer of a command is about, where that is not what its noun says; daily ones are about runs."""
+"""The ids in the answer of a command, if they are not those of its noun; daily commands have ids of runs."""
 
 
 class ListedCommand(NamedTuple):
@@ -325,7 +325,7 @@ class ListedCommand(NamedTuple):
 
     @property
     def is_watched(self) -> bool:
-        """True if its answer changes by itself."""
+        """True if its answer changes over time."""
         return self.full_name in _WATCHED
 
     @property

@@ -1,4 +1,4 @@
-"""What an exit code of `dcf` means, the same for every command. Commands take theirs from here."""
+"""The meaning of each exit code of `dcf`, the same for every command. Commands take theirs from here."""
 
 from typing import Final
 
@@ -56,5 +56,5 @@ def of_error(error: DcfError) -> int:
 
 
 def of_run(status: object) -> int:
-    """Return the exit code for a run that is over."""
+    """Return the exit code for a run that has ended."""
     return OK if status == "succeeded" else NO

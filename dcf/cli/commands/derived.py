@@ -1,7 +1,7 @@
 """Makes the command of a verb from its description, calls the verb, and prints its answer.
 
-A command is made when it is named: `dcf --help` makes none. It does what the verb's tool does, with the same checks, on
-the place in use.
+A command is made when it is named: `dcf --help` does not make any. It does what the verb's tool does, with the same
+checks, on the place in use.
 """
 
 import inspect

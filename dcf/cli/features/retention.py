@@ -90,7 +90,7 @@ def _moment(older_than: str) -> int:
 def _checked(statuses: list[str] | None) -> tuple[str, ...]:
     unknown = next((status for status in statuses or () if status not in _ENDED), None)
     if unknown is not None:
-        raise InvalidArgument(f"'{unknown[:20]}' is no status of a run that is over.", f"Use: {', '.join(_ENDED)}.")
+        raise InvalidArgument(f"'{unknown[:20]}' is not a status of an ended run.", f"Use: {', '.join(_ENDED)}.")
     return tuple(dict.fromkeys(statuses or _ENDED))
 
 

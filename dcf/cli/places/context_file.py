@@ -1,6 +1,6 @@
-"""The file of contexts: `~/.config/dcf/contexts.toml`. It names files with keys, and holds none.
+"""The file of contexts: `~/.config/dcf/contexts.toml`. It names files with keys, and must not contain a key.
 
-Reading is strict: what is not understood is refused, so that no command goes to another place than its user means.
+Reading is strict: unknown content is refused, so that no command goes to another place than its user means.
 """
 
 import json

@@ -149,13 +149,13 @@ def _unstarted(doc: Mapping[str, Json]) -> str | None:
 def _ready(doc: Mapping[str, Json], now: datetime) -> str:
     since = _left(doc.get("ready_since"), now)
     taken = "taken by nobody yet" if since is None or since > -1 else f"not taken for {span(-since)}"
-    return f"ready{_forwhom(doc)}, {taken}{_not_told(doc)}"
+    return f"ready{_forwhom(doc)}, {taken}{_undelivered(doc)}"
 
 
-def _not_told(doc: Mapping[str, Json]) -> str:
+def _undelivered(doc: Mapping[str, Json]) -> str:
     """Return why the last notification did not arrive, if it did not."""
     trouble = doc.get("not_told")
-    return f"; {trouble['agent']} could not be told: {trouble['error']}" if isinstance(trouble, dict) else ""
+    return f"; {trouble['agent']} could not be notified: {trouble['error']}" if isinstance(trouble, dict) else ""
 
 
 def _forwhom(doc: Mapping[str, Json]) -> str:

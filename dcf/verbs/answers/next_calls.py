@@ -11,7 +11,7 @@ from dcf.workforce.steps import Step, ask_why_held, to_complete, wait_for_event
 
 Call: TypeAlias = dict[str, Json]
 Named: TypeAlias = Callable[[str], Json]
-"""Returns an argument of a call; None for one that it did not have."""
+"""Returns an argument of a call; None for an argument that it did not have."""
 
 
 def is_of_ready_state(event: Json) -> TypeGuard[dict[str, Any]]:
@@ -92,7 +92,7 @@ def _blocked(event: Mapping[str, Json], agent_id: str) -> list[Step]:
     resolved = run | {"issue": event.get("issue"), "how": "<how it was resolved>", "agent_id": agent_id}
     return [
         Step(tool="read_journal", arguments=run | {"open": True}, why="It shows the issue whole."),
-        Step(tool="resolve_issue", arguments=resolved, why="Nobody gets a lease until it is resolved."),
+        Step(tool="resolve_issue", arguments=resolved, why="No lease is granted until it is resolved."),
     ]
 
 

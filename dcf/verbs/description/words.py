@@ -1,4 +1,4 @@
-"""The arguments that verbs share: each means the same, and is described once, wherever it occurs. Loads nothing."""
+"""The arguments that verbs share: each means the same, and is described once. It must not import the engine."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, TypeAlias
@@ -8,7 +8,7 @@ from dcf.verbs.description.verb import Argument
 ID: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 STATE: Final = r"^[^\x00-\x1f\x7f]+$"
 JsonValue: TypeAlias = Any
-"""Any JSON value; MISSING where the caller sends none, since `null` is a value."""
+"""Any JSON value; MISSING if the caller sends no value, since `null` is a value."""
 RunId = Annotated[str, Argument(means="Id of the run.", example="order-42", pattern=ID, plain=True)]
 OptionalRunId = Annotated[RunId | None, Argument(means="Id of the run.", plain=True)]
 ProjectId = Annotated[str, Argument(means="Id of the project.", example="shop", pattern=ID, plain=True)]
@@ -98,7 +98,7 @@ GroupName = Annotated[
 Person = Annotated[
     AgentId, Argument(means="Your agent id.", form="person", spelling="Who does it; your user name if left out.")
 ]
-"""Who does what is done; a command that names nobody means the user of this machine."""
+"""The person or agent that acts; without it a command means the user of this machine."""
 RequiredPerson = Annotated[
     str,
     Argument(
@@ -110,7 +110,7 @@ RequiredPerson = Annotated[
         spelling="Who does it; your user name on this machine if left out.",
     ),
 ]
-"""Who does what is done, where a tool must be told."""
+"""The person or agent that acts, for tools that require it."""
 Tags = Annotated[
     Sequence[str],
     Argument(
