@@ -151,7 +151,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "watch": (
         "dcf.cli.reading.watch:watch",
-        "Watch a run until it is over: a live table on a terminal, elsewhere a line for each change.",
+        "Watch a run until it ends: a live table on a terminal, elsewhere a line for each change.",
     ),
     "projects index": (
         "dcf.cli.features.project_files:index",
@@ -241,7 +241,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "Show one key: what it may do, its quotas, and how much of them is used.",
     ),
     "keys ls": ("dcf.cli.commands.keys:list_keys", "List the keys, oldest first, without the keys themselves."),
-    "keys revoke": ("dcf.cli.commands.keys:revoke", "End a key for good, at every server at once."),
+    "keys revoke": ("dcf.cli.commands.keys:revoke", "End a key permanently, at every server at once."),
     "skills generate": (
         "dcf.cli.commands.skills:generate",
         "Generate manifests, their catalogue and the stub's configuration. With any problem nothing is written.",

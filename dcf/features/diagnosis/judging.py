@@ -71,7 +71,7 @@ def _about_run(facts: Facts) -> Iterator[RunFinding]:
         yield RunFinding(
             cause=Cause.STORE_REFUSES_WRITES,
             sentence=f"Redis refuses writes, so that nothing can change. {facts.refusal.message}",
-            remedy=remedies.mend_store(facts.refusal.remedy),
+            remedy=remedies.repair_store(facts.refusal.remedy),
             stuck=True,
             evidence={"error": facts.refusal.message},
         )
@@ -194,7 +194,7 @@ def _clock(facts: Facts) -> RunFinding | None:
         return RunFinding(
             cause=Cause.CLOCK_LATE,
             sentence=f"The clock is late: state '{first}' was due at {moment(waiting[first])}.",
-            remedy=remedies.mend_clock(),
+            remedy=remedies.relieve_timer_loop(),
             stuck=True,
             since=waiting[first],
             evidence=evidence,
@@ -203,7 +203,7 @@ def _clock(facts: Facts) -> RunFinding | None:
 
 
 def _due_by_clock(path: str, doc: StateDoc, facts: Facts) -> int | None:  # noqa: PLR0911 - a line for each case
-    """Return when only the clock takes this state further; None if an agent may."""
+    """Return when only the timer loop takes this state further; None if an agent may."""
     if not _is_root(path, doc, facts):
         return None
     limits = [at for at in (doc.deadline, doc.heartbeat_due) if at is not None and at <= facts.now]

@@ -1,4 +1,4 @@
-"""Sets what a run may use up. A budget, also of a project, that is not used up any more lets runs go on. Pure."""
+"""Sets the budget of a run. If a budget, also of a project, is no longer used up, its runs continue. Pure."""
 
 from collections.abc import Collection, Mapping
 from typing import Final

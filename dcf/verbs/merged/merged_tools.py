@@ -38,7 +38,7 @@ def merged_of(specs: Iterable[ToolSpec]) -> list[ToolSpec]:
 
 
 def meant(spec: ToolSpec, arguments: Mapping[str, Json]) -> tuple[ToolSpec, Mapping[str, Json]]:
-    """Return the verb that a call means, and its arguments; the call itself if it is of a verb or matches none."""
+    """Return the verb that a call means, and its arguments; the call itself if it is of a verb, or of no verb."""
     present = spec.in_present_names(arguments)
     if spec.resolve is None:
         return spec, present
