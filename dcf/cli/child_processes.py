@@ -29,7 +29,7 @@ class ProcessFailed(DcfError):
     """A child process could not start, or kept exiting."""
 
     code = "process_failed"
-    default_hint = "Mend what it says, then run again."
+    default_hint = "Correct the fault that it names, then run again."
 
 
 @dataclass(slots=True, kw_only=True)

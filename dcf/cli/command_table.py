@@ -24,7 +24,7 @@ DAILY: Final[Mapping[str, str]] = {
     "ls": "List runs, newest first; those that are stuck stand before",
     "show": "Show where a run stands, state by state",
     "why": "Explain why a run, or a state of it, does not move, and what helps",
-    "watch": "Watch a run until it is over",
+    "watch": "Watch a run until it ends",
     "cancel": "End a run at once",
     "retry": "Continue a run that failed, timed out or was cancelled",
     "approve": "Answer a task of a run with approve",

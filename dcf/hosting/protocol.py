@@ -54,9 +54,8 @@ class AgentWork:
     The output must satisfy the JSON Schema `output_schema`. `errors` are the names it may fail with.
     `attempt`, `epoch` and `idempotency_key` are those of `TaskContext`. `last_error` is the error of an earlier
     attempt. `questions` are earlier questions about this work, with the answers. If the output of an earlier turn was
-    not accepted, `problems` says why,
-    and `session` is what that turn returned to be resumed by. `traceparent` is the W3C header of the attempt's span,
-    where there are traces; a child process has it in TRACEPARENT too.
+    not accepted, `problems` says why, and `session` is what that turn returned to be resumed by. `traceparent` is the
+    W3C header of the attempt's span, where there are traces; a child process has it in TRACEPARENT too.
     """
 
     workflow_id: str

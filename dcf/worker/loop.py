@@ -67,7 +67,7 @@ class TaskLoop:
             try:
                 call()
             except Exception:  # what comes after it is sent all the same
-                log.exception("What an async function sends was not sent.")
+                log.exception("A call of an async function was not sent.")
             finally:
                 made.set_result(None)
 

@@ -210,7 +210,7 @@ class Worker:
             if work is None or work.workflow_id != workflow_id:
                 continue
             if epoch is None or (epoch, state) == (work.epoch, work.state):
-                call.cancel("the run is over" if epoch is None else "the lease is lost")
+                call.cancel("the run has ended" if epoch is None else "the lease is lost")
 
     def claim(self, workflow_id: str, most: int) -> list[Work]:
         """Lease ready states of a run, so many at most."""
@@ -278,7 +278,7 @@ class Worker:
             why = self._leases.release(work, reason)
         except DcfError as error:
             why = None
-            log.warning("%s: the lease is not given back: %s", work.name, error.message)
+            log.warning("%s: the lease is not released: %s", work.name, error.message)
         if why is None:
             self._given_back[work.token] = work
         self._lost(work, why or "given back")

@@ -84,7 +84,7 @@ def _export(trail: "AuditTrail", to: Path, after: str | None, wanted: "AuditFilt
         for entry in trail.each(after, wanted):
             out.write(f"{json_text(entry.as_json())}\n")
             count, last = count + 1, entry.entry_id
-    say(f"{count} entries exported" + ("" if last is None else f"; go on with --after {last}"))
+    say(f"{count} entries exported" + ("" if last is None else f"; continue with --after {last}"))
 
 
 def _export_progress(to: Path, count: Callable[[], int]) -> AbstractContextManager[None]:

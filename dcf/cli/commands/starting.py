@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from dcf.core.definitions.model import Definition
 
-_ASSIGN: Final = "Nobody is told of them; name agents with --assign."
+_ASSIGN: Final = "No agent is notified of them; name agents with --assign."
 _NAMED: Final = 5
 """States that `dcf retry` names on its line."""
 

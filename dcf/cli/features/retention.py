@@ -69,7 +69,7 @@ def prune(
         if not as_json:
             say(_found(counts, older_than))
         if names and not dry_run:
-            ask(f"Delete {'it' if len(names) == 1 else f'these {len(names):,} runs'} for good?", yes=yes)
+            ask(f"Delete {'it' if len(names) == 1 else f'these {len(names):,} runs'} permanently?", yes=yes)
             deleted = _delete_all(used, names)
             report |= {"deleted": deleted, "kept": len(names) - deleted}
     if as_json:
@@ -136,7 +136,7 @@ def _delete_all(used: Place, names: list[str]) -> int:
             for name in names:
                 deleted += _is_deleted(used, name)
     except KeyboardInterrupt:
-        say(f"Stopped: {deleted:,} of {len(names):,} are deleted. The same command goes on with the rest.")
+        say(f"Stopped: {deleted:,} of {len(names):,} are deleted. The same command deletes the rest.")
         raise
     return deleted
 

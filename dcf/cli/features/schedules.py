@@ -17,7 +17,7 @@ from dcf.cli.wording import in_commands
 from dcf.features.schedules.records import CatchUpName, OverlapName
 from dcf.values.json_text import Json, dump
 
-_ASSIGN: Final = "Nobody is told of them; name agents with --assign."
+_ASSIGN: Final = "No agent is notified of them; name agents with --assign."
 _SHOWN: Final = 10
 """Latest ticks that `dcf schedules show` prints."""
 

@@ -16,7 +16,7 @@ from dcf.values.identifiers import check_id
 from dcf.values.json_text import Json
 
 _FIELDS: Final = ("url", "key_file", "project")
-_MEND: Final = "Mend the file, or remove it and add the contexts again: `dcf context add`."
+_MEND: Final = "Correct the file, or remove it and add the contexts again: `dcf context add`."
 
 
 def path_of_contexts(environment: Mapping[str, str] = os.environ) -> Path:

@@ -106,7 +106,7 @@ def _print(
             elif not page["events"]:
                 time.sleep(history.pause_s)
         if not follow:
-            say(f"There may be more; go on with --cursor {last}")
+            say(f"There may be more; continue with --cursor {last}")
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -105,7 +105,7 @@ def _print_problems(out: Console, error: InvalidDefinition) -> None:
         place = "" if at is None else f" (line {at.line}, column {at.column})"
         told = f"{problem.code}: {problem.message} {in_commands(problem.hint)}"
         _line(out, clean(f"     {problem.path or '/'}{place}: {told}", _LONGEST), indent=2 * _INDENT)
-    _line(out, "     Mend the workflow; `dcf validate FILE` checks it without running it.")
+    _line(out, "     Correct the workflow; `dcf validate FILE` checks it without running it.")
 
 
 def notes_of(error: BaseException) -> list[str]:

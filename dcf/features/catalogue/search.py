@@ -99,8 +99,7 @@ class DefinitionQuery:
     """Request for a page of definitions: all tags, any keyword, every word of the text. Rules also by files.
 
     The definitions of `project` and `session` are seen in addition to those for everybody. `with_kept`: workflows that
-    runs
-    of no project were started from, too; those of the project are seen anyway.
+    runs of no project were started from, too; those of the project are seen anyway.
     """
 
     limit: int

@@ -49,8 +49,7 @@ class Facts:
     `states` has the open states that were read and the Parallel and Map states around them, which `around` names;
     `unread` counts further open ones. `due` is when the timer loop must look at a state. `seen` says when agents last
     called a tool. `looked_at` is when any timer loop looked last, `patience` how long it may take. `refusal` says why a
-    small
-    write was refused, `unreadable` what is wrong with the stored workflow. `platforms` are the kinds of agents'
+    small write was refused, `unreadable` what is wrong with the stored workflow. `platforms` are the kinds of agents'
     platforms, and `troubled` those that do not answer. `awaited` names the signals that states wait for. `untimed` are
     open states that must have a timer and have none.
     """

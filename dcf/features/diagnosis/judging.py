@@ -80,7 +80,7 @@ def _about_run(facts: Facts) -> Iterator[RunFinding]:
             ended = from_text(document.get("finished_at"))
             yield RunFinding(
                 cause=Cause.NOT_FINALIZED,
-                sentence=f"The run is {facts.meta.status.value} and was not finalized, so that it is kept for good.",
+                sentence=f"The run is {facts.meta.status.value} and was not finalized, so that it is kept permanently.",
                 remedy=remedies.finalize(run),
                 stuck=False,
                 since=ended,
@@ -148,7 +148,7 @@ def _not_started(facts: Facts) -> RunFinding:
     waiting = [path for path, doc in facts.states.items() if _awaits_start(doc, facts)]
     return RunFinding(
         cause=Cause.NOT_STARTED,
-        sentence="The run was created and not started: no agent was told.",
+        sentence="The run was created and not started: no agent was notified.",
         remedy=remedies.start(facts.workflow_id),
         stuck=is_stuck(facts.meta, facts.states.values()),
         since=created,
@@ -184,7 +184,7 @@ def _clock(facts: Facts) -> RunFinding | None:
         last = "No clock has ever looked" if facts.looked_at is None else f"No clock since {moment(facts.looked_at)}"
         return RunFinding(
             cause=Cause.CLOCK_ABSENT,
-            sentence=f"{last}: what state '{first}' waits for does not happen by itself.",
+            sentence=f"{last}: what state '{first}' waits for does not happen.",
             remedy=remedies.run_clock(),
             stuck=True,
             since=max(waiting[first], facts.looked_at or 0) if late > 0 else facts.looked_at,

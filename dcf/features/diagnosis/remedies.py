@@ -97,7 +97,7 @@ def look_at_errors(run: str, state: str) -> Remedy:
 def wait(run: str, state: str) -> Remedy:
     """Wait until the time has come."""
     return Remedy(
-        sentence="Nothing is to be done: it goes on by itself at that time.",
+        sentence="No action is needed: it continues automatically at that time.",
         tool="read_run_events",
         arguments={"workflow_id": run, "states_json": [state]},
     )
@@ -215,7 +215,7 @@ def finalize(run: str) -> Remedy:
 def judge(run: str, state: str, gate: str) -> Remedy:
     """Give the verdict that an output waits for."""
     return Remedy(
-        sentence=f"Whoever is asked judges it (`decide_gate`); `override_gate` lets it pass '{gate}', with a reason.",
+        sentence=f"A reviewer judges it (`decide_gate`); `override_gate` lets it pass '{gate}', with a reason.",
         tool="list_gates",
         arguments={"workflow_id": run, "state": state},
     )

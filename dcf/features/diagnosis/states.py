@@ -201,7 +201,7 @@ def _trouble_to_take(path: str, doc: StateDoc, facts: Facts) -> _Untaken:
     times = told.times.get(named, 0)
     evidence: dict[str, Json] = {"agents": list(agents[:NAMED]), "told_times": times}
     if not agents:
-        why = "nobody is assigned, so only agents that wait for such work are notified"
+        why = "no agent is assigned, so only agents that wait for such work are notified"
         remedy = remedies.assign(run, path, doc.lease.epoch)
         return _Untaken(cause=Cause.NOBODY_ASSIGNED, why=why, remedy=remedy, evidence=evidence)
     evidence |= {"seen": {agent: text(facts.seen.get(agent)) for agent in agents[:NAMED]}}

@@ -1,7 +1,7 @@
 """Task tokens over plain HTTP, for callers without MCP: `POST /task-tokens/success`, `/failure` and `/heartbeat`.
 
 Each is the tool of that verb, behind the same checks of Host and Origin, limits and API keys as /mcp. The token is in
-the body, never in the URL, which logs keep. With `DCF_TASK_TOKENS=alone` it needs no API key as well: such a
+the body, never in the URL, which logs keep. With `DCF_TASK_TOKENS=alone` it needs no API key: such a
 caller may do nothing else, is limited by its address as a key is, and sends short bodies only.
 """
 

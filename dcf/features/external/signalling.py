@@ -151,7 +151,7 @@ def _received(request: RunRequest, signal: Signal, number: int, *, kept: bool = 
 
 
 def _signals(snapshot: Snapshot) -> Signals:
-    assert snapshot.signals is not None, "whoever sends a signal reads those of the run"
+    assert snapshot.signals is not None, "a signal is sent with those of the run read"
     return snapshot.signals
 
 

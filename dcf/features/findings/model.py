@@ -2,8 +2,7 @@
 
 A finding belongs to a project or to all (`scope`), outlives the run that it came from, and is never silently replaced:
 it is deprecated, or superseded by another one. A finding of `features/diagnosis/model.py`, on a run that does not move,
-is
-something else. No secret of a known shape is kept in one (`values/secret_shapes.py`).
+is something else. No secret of a known shape is kept in one (`values/secret_shapes.py`).
 """
 
 from collections.abc import Mapping

@@ -33,8 +33,7 @@ class OpenGate:
     """A gate that waits for a verdict since `since`; `asks` counts how often it was asked for.
 
     `to` are the agents that may give it, none for any; `people` are the people that may, if `by_people`. `due` is when
-    it is
-    asked for again, `waits_s` ahead. It `rests` after it could not be judged.
+    it is asked for again, `waits_s` ahead. It `rests` after it could not be judged.
     """
 
     name: str

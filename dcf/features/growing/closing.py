@@ -260,6 +260,6 @@ def _told(wish: Close, units: Units, left: int) -> dict[str, Json]:
     return {"run_status": wish.status.value, "units": count, "left": left, "hint": _CLOSED}
 
 
-_CLOSED: Final = "The run is over; `finalize_workflow` writes its audit record."
+_CLOSED: Final = "The run has ended; `finalize_workflow` writes its audit record."
 _DONE: Final = "All of it has ended well."
-_LEFT: Final = "It ends by itself when the {count} that are open in it have ended well."
+_LEFT: Final = "It ends automatically when the {count} that are open in it have ended well."

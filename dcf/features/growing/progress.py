@@ -70,7 +70,7 @@ def settle(
 ) -> More | None:
     """Write what follows from units that have ended well; return More if a document was not read."""
     growth = step.writes.growth[-1] if step.writes.growth else snapshot.growth
-    assert growth is not None, "whoever ends units reads the counts"
+    assert growth is not None, "the end of a unit is decided with the counts read"
     pending = deque(ended)
     while pending:
         name = pending.popleft()

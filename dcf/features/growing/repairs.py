@@ -193,7 +193,7 @@ def _output(snapshot: Snapshot, path: str) -> Mapping[str, Json]:
     return {"output": output} if size <= _SHORT else {"output_bytes": size, "output_is": content_fingerprint(output)}
 
 
-_NOT_FAILED: Final = "Only a unit that failed is tried again. `rewind_unit` reopens one that is done or worked on."
+_NOT_FAILED: Final = "Only a unit that failed is tried again. `rewind_unit` reopens a unit that is done or worked on."
 _NOT_BEGUN: Final = "It has not been begun: nothing is to be taken back."
-_RETRIED: Final = "Its agents are told; whoever takes it is shown the last error."
+_RETRIED: Final = "Its agents are notified, and the next lease shows the last error."
 _REWOUND: Final = "Holders are told to stop and their writes are refused; the unit can be taken again when it is ready."

@@ -1,9 +1,9 @@
 """The journal of a run: the notes of its agents and people, apart from its history. Data and its text form; pure.
 
 The history (events) has the changes that dcf made. The journal has entries by agents and people: lines of a log,
-decisions, milestones,
-issues, notes, handoffs. An entry is known by its key and never changes, but for how an issue was resolved. Which
-fields each kind has is in `features/journal/details.py`, what may be written in `features/journal/writing.py`.
+decisions, milestones, issues, notes, handoffs. An entry is known by its key and never changes, but for how an issue was
+resolved. Which fields each kind has is in `features/journal/details.py`, what may be written in
+`features/journal/writing.py`.
 """
 
 from collections.abc import Mapping, Sequence

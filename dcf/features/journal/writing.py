@@ -275,6 +275,6 @@ def shown_added(added: EntryAdded) -> dict[str, Json]:
     }
 
 
-_RESOLVED: Final = "The agents of what can be taken are told; `explain_run` says what else the run waits for."
+_RESOLVED: Final = "The agents of ready states are notified; `explain_run` says what else the run waits for."
 _ENDED: Final = "The work of the run was done: it has ended. `finalize_workflow` writes its audit record."
 _STILL_BLOCKED: Final = "Other issues still block the run: blocked_by names them."

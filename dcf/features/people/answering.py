@@ -243,7 +243,7 @@ def default_of(state: str, doc: StateDoc, now: int) -> End | None:
         event=Event(type="HumanTaskDefaulted", state=state, data={"epoch": epoch, "choice": asked.default}),
         output=None if fails else output_of(asked.default, now),
         error=REJECTED if fails else None,
-        cause="Nobody answered until the deadline." if fails else None,
+        cause="There was no answer until the deadline." if fails else None,
         handled=True,
     )
 

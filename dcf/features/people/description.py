@@ -81,8 +81,7 @@ class HumanTask:
 
     `not_by` are persons and agents who may not answer. With `not_by_producers` the agents and persons that completed an
     earlier state on the path may not either. `default` is the choice that is taken at the deadline (TimeoutSeconds) in
-    place of a timeout. `reject_fails`:
-    the choice `reject` fails the state instead of being its output.
+    place of a timeout. `reject_fails`: the choice `reject` fails the state instead of being its output.
     """
 
     to: Askees
@@ -164,7 +163,7 @@ def _contradictions(found: Mapping[str, Any], unknown: frozenset[str]) -> Iterat
         yield "on_reject", f"on_reject is fail, but none of the choices is '{REJECT}'"
     asked, may_grow = found.get("to"), "escalation" in found or "escalate" in unknown
     if asked is not None and not asked.groups and not may_grow and set(asked.people) <= set(found.get("not_by", ())):
-        yield "not_by", "everybody in to is also in not_by, so that nobody may answer"
+        yield "not_by", "everybody in to is also in not_by, so that no one may answer"
 
 
 def read_askees(value: Json, field: str) -> Askees:

@@ -187,7 +187,7 @@ def _kept(talk: Questions, now: int) -> tuple[Question, ...]:
 
 def _given_back(snapshot: Snapshot, wish: Ask) -> WriteSet:
     freed = release(snapshot, Release(state=wish.state, token=wish.token, reason="asked a question")).changes
-    assert freed is not None, "whoever holds the lease can release it"
+    assert freed is not None, "the lease holder can release it"
     return freed
 
 

@@ -230,7 +230,7 @@ class Schedules:
         try:
             self._starting.definition(schedule.workflow, schedule.project)
         except UnknownDefinition:
-            _log.warning("schedule %s: its definition %s is not kept any more", schedule.name, schedule.workflow)
+            _log.warning("schedule %s: its definition %s is no longer kept", schedule.name, schedule.workflow)
 
 
 def _wish(schedule: Schedule, definition: Definition, run: str, by: str) -> Create:

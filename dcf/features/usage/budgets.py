@@ -68,7 +68,7 @@ def _let_go(writes: WriteSet, snapshot: Snapshot, meta: Meta, issue: str, done: 
 
 def _answer_fields(budget: Json, reached: str | None, after: Unblocked) -> Mapping[str, Json]:
     hint = (
-        "The agents of what can be taken are told; `read_usage` shows what is used up."
+        "The agents of ready states are notified; `read_usage` shows what is used up."
         if reached is None
         else f"The budget is used up: {reached}. It takes effect with the next completion that reports usage."
     )

@@ -148,7 +148,7 @@ def block_by_project(snapshot: Snapshot, project: str, budget: Budget, reached: 
         by=AUTHOR,
         details={"project": project, "budget": budget.as_json(), "reached": reached},
     )
-    assert not isinstance(opened, More), "whoever asks this reads the journal"
+    assert not isinstance(opened, More), "the caller reads the journal"
     return changes
 
 

@@ -2,8 +2,7 @@
 
 A caller that names a URL could make dcf call hosts that only dcf can reach. So every address of the host is looked at
 when the connection is made, and the connection goes to one of just these: the addresses of a name may change between
-two looks.
-Proxies of the environment are not used, since they would look the name up again.
+two looks. Proxies of the environment are not used, since they would look the name up again.
 """
 
 import socket

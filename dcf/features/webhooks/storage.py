@@ -1,8 +1,7 @@
 """Agents that are webhooks, in Redis: their addresses, the keys that sign their requests, and pauses after failures.
 
 The secrets are stored as they are, since dcf signs with them: any user that may read Redis can sign. They are in no
-audit
-trail, log or export, and no answer shows them but that of the call that made them.
+audit trail, log or export, and no answer shows them but that of the call that made them.
 """
 
 import secrets

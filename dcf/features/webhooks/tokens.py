@@ -121,7 +121,7 @@ def answered(state: str, answer: Updated | Refusal) -> RunAnswer | Refusal:
         "state_status": answer.status.value,
         "run_status": answer.run_status.value,
         "next_states": list(answer.next_states),
-        "hint": "The run is over." if over else _ENDED,
+        "hint": "The run has ended." if over else _ENDED,
     }
     return RunAnswer(answer=told, at=answer.doc.finished_at or 0, repeated=answer.repeated)
 

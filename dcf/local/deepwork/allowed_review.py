@@ -43,7 +43,7 @@ class AllowedReviews:
             return AllowedReview(problem=gate)
         command = " ".join(gate.words)[:200]
         if not self.allowed.covers(gate.words, root):
-            told = f"Nobody allowed the review command '{command}' of {CONFIGURATION} here"
+            told = f"No person allowed the review command '{command}' of {CONFIGURATION} here"
             return AllowedReview(problem=f"{told}: dcf agents local --allow-command. {_OTHERS}")
         if self.calls is None:
             told = f"The review command '{command}' needs a key for its verdicts: DCF_HELPER_KEY"

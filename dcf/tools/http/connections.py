@@ -129,7 +129,7 @@ class Deadlines:
     body_s: float
 
 
-_DOUBTFUL_LINES: Final = "A line of the headers ends without CR, or goes on in the next line."
+_DOUBTFUL_LINES: Final = "A line of the headers ends without CR, or continues in the next line."
 _LINES: Final = re.compile(rb"(?<!\r)\n|\n[ \t]")
 _END: Final = re.compile(rb"\n\r?\n")
 _OVERLAP: Final = 3

@@ -56,7 +56,7 @@ def guide_failure(
     fields = spec.arguments.model_fields
     arguments = {name: value for name, value in sent.items() if name not in fields or is_listed(fields[name])}
     if isinstance(error, AlmostRight):
-        return "", [call_again(spec.name, {**arguments, **error.values}, error.renamed, "The same call, mended.")]
+        return "", [call_again(spec.name, {**arguments, **error.values}, error.renamed, "The same call, corrected.")]
     said = spec.acts_as and arguments.get(spec.acts_as)
     agent_id = caller.agent_id or (said if isinstance(said, str) else None)
     meant = _meant(app, error, arguments, caller.project) if Scope.READ in caller.scopes else None
@@ -251,7 +251,7 @@ def _described(_: Arguments, __: Any, agent_id: str | None) -> list[Call]:
 def _scheduled(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
     """Return what tells the planner how the runs of a schedule end."""
     schedule = answer.schedule
-    why = "You are told when a run of the schedule is over or stands."
+    why = "An event comes when a run of the schedule ends or is stuck."
     return _wait_or_list(agent_id, schedule.get("planner_agent_id"), why, tag=f"schedule:{schedule['name']}")
 
 
@@ -318,7 +318,7 @@ AFTER: Final[Mapping[str, After]] = {
     "retry_run": _watched,
     "resume_run": _watched,
     "resolve_state": _watched,
-    "pause_run": _of_run("resume_run", "Lets the run go on."),
+    "pause_run": _of_run("resume_run", "Continues the run."),
     "cancel_run": _of_run("finalize_workflow", "Writes the audit record and deletes the agents made for the run."),
     "finalize_workflow": _closed,
     "hold_run": _of_run("hold_run", "Releases it.", hold=False),

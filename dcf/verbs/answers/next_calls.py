@@ -45,8 +45,11 @@ def calls_after_refusal(code: str, named: Named, agent_id: str | None) -> list[C
     where: Call = {"workflow_id": named("workflow_id"), "state": named("state")}
     if code == "lease_expired":
         held = where | {"lease_token": named("lease_token")}
-        why = "A finished result may still be delivered with this token, as long as nobody took the state."
-        return [to_complete(held, agent_id, why).as_json(), _to_lease(where, agent_id, "Or take it again, to go on.")]
+        why = "A finished result may still be delivered with this token, unless another agent has it."
+        return [
+            to_complete(held, agent_id, why).as_json(),
+            _to_lease(where, agent_id, "Or lease it again, to continue."),
+        ]
     if code in _TO_BE_LEASED and where["state"] is not None:
         return [_to_lease(where, agent_id, "Its answer brings the `lease_token` and the input.")]
     if code in TOO_LATE:

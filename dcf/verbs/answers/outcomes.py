@@ -78,4 +78,4 @@ def _after_failure(answer: Updated) -> str:
         return f", and that is final: the run is {answer.run_status}."
     if answer.next_states:
         return f"; that is handled, and {', '.join(answer.next_states[:_MOST_NAMED])} can start."
-    return "; that is final for this state, and the run goes on."
+    return "; that is final for this state, and the run continues."

@@ -172,7 +172,8 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "get_artifact", "Write an artifact's content to standard output or a file; it is checked by its SHA-256."
     ),
     "artifacts ls": CommandRow(
-        "list_artifacts", "List a run's artifacts, oldest first, without their content. --cursor goes on after a page."
+        "list_artifacts",
+        "List a run's artifacts, oldest first, without their content. --cursor continues after a page.",
     ),
     "catalogue add": CommandRow(
         "put_definition",

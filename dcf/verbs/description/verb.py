@@ -236,10 +236,10 @@ class Verb:
     that callers should expect.
 
     `also` are further commands in addition to the first. A verb without a command may be done by a hand-written
-    command:
-    `command_by_hand` names it, for hints. `method` is the name of the client's method, where it is shorter than
-    the verb's. `pages` is the field of the answer with the items of a page: the client's method yields the items of all
-    pages. `steps` names a function of the client, `module:function`, for a verb of which one use takes several calls.
+    command: `command_by_hand` names it, for hints. `method` is the name of the client's method, where it is shorter
+    than the verb's. `pages` is the field of the answer with the items of a page: the client's method yields the items
+    of all pages. `steps` names a function of the client, `module:function`, for a verb of which one use takes several
+    calls.
 
     `audit` lists the arguments and fields of the answer that name what is changed outside of runs; with it, the audit
     trail notes each call. An agent's id among the arguments is that of the caller, unless the verb is `about_others`.

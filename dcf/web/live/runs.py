@@ -105,7 +105,7 @@ class RunFeeds:
     async def again(self, workflow_id: str) -> FirstTold:
         """Return how the run stands, for a page that lost its place. Raise UnknownRun."""
         read = await anyio.to_thread.run_sync(self._read, workflow_id, None, limiter=self._threads)
-        assert read.reset is not None, "nothing was given to go on from"
+        assert read.reset is not None, "no event was named to continue from"
         return FirstTold([read.reset, refresh()], _FROM_BEGINNING if read.last_id is None else place(read.last_id))
 
     def leave(self, stream: Stream, workflow_id: str) -> None:
