@@ -36,7 +36,7 @@ class ProcessFailed(DcfError):
 class _Child:
     """A child process and its name; `command` restarts it.
 
-    `deaths` counts its unexpected exits, `in_vain` those since the last progress.
+    `deaths` counts its unexpected exits, `since_progress` those since the last progress.
     """
 
     name: str
@@ -45,7 +45,7 @@ class _Child:
     environment: Mapping[str, str]
     process: subprocess.Popen[bytes]
     deaths: int = 0
-    in_vain: int = 0
+    since_progress: int = 0
     exit_code: int = 0
 
 
@@ -143,7 +143,7 @@ class ChildProcesses:
     def forgive(self) -> None:
         """Count the exits of each process from now on, since there was progress."""
         for member in self._members:
-            member.in_vain = 0
+            member.since_progress = 0
 
     def deaths(self) -> str | None:
         """Return a sentence about the process with the most unexpected exits; None if there was none."""
@@ -160,8 +160,8 @@ class ChildProcesses:
         """Restart a process that exited, unless restarting it has failed too often."""
         member.exit_code = _wait_for(member.process)
         member.deaths += 1
-        member.in_vain += 1
-        if member.exit_code == _USAGE or member.in_vain >= MOST_DEATHS:
+        member.since_progress += 1
+        if member.exit_code == _USAGE or member.since_progress >= MOST_DEATHS:
             self._failure = ProcessFailed(self._death_of(member))
         else:
             member.process = self._spawn(member.name, member.command, member.inherit, member.environment)

@@ -68,7 +68,7 @@ class Serving:
         """Take no more work, and wait until the functions that run have ended and their results are written.
 
         After `grace_s` seconds the functions that still run are cancelled (`TaskContext.cancelled`), and their states
-        are released, to be done again. A function that ignores this continues, and its result is dropped.
+        are released, to be done again. A function that ignores this continues, and `stop` does not wait for it.
         """
         self._stop.set()
         if grace_s is not None:

@@ -74,9 +74,9 @@ def list_runs(
 ) -> None:
     """List runs, newest first; one line for each. Without filters those that are stuck come before.
 
-    Stuck is a running run whose agents were reminded three times and do not claim its state, or whose planner does not
-    start it. --stuck says why of each, as `dcf why RUN` does at length. If more than 500 runs are running, the counts
-    are approximate: an index may be ahead of a run by a moment.
+    A running run is stuck if its agents were reminded three times and do not claim its state. A run that its planner
+    does not start is stuck too. --stuck says why of each, as `dcf why RUN` does at length. If more than 500 runs are
+    running, the counts are approximate: an index may be ahead of a run by a moment.
 
     --json prints an array of runs, newest first; with --cursor (0 for the first page) an object {runs, counts,
     matching, next_cursor}.

@@ -28,7 +28,7 @@ class WorkerThreads:
         self._name = name
         self._stop = threading.Event()
         self._deaths = 0
-        self._in_vain = 0
+        self._since_progress = 0
         self._last = ""
         self._failure: DcfError | None = None
 
@@ -52,7 +52,7 @@ class WorkerThreads:
 
     def forgive(self) -> None:
         """Count the unexpected ends of the worker from now on, since there was progress."""
-        self._in_vain = 0
+        self._since_progress = 0
 
     def _keep(self) -> None:
         while not self._stop.is_set() and self._failure is None:
@@ -68,9 +68,9 @@ class WorkerThreads:
         if self._stop.is_set():
             return
         self._deaths += 1
-        self._in_vain += 1
+        self._since_progress += 1
         self._last = clean(why)
-        if self._in_vain >= MOST_DEATHS:
+        if self._since_progress >= MOST_DEATHS:
             self._failure = ProcessFailed(f"{self.deaths()}.")
 
 

@@ -35,9 +35,9 @@ _RESERVED: Final = 30 * SECOND
 _LIFE_S: Final = 30 * 24 * 3600
 _BLANK: Final = RunKeys("%s")
 
-# KEYS: books. ARGV: the owner; how long a reservation lasts. Then: the life of a book; the forms of the keys of states,
-# meta and claims. Then: a mark of this reservation; the number of places. Then: the limit of each book; the places,
-# each as it is named in a book. Replies: how many places were reserved, the book that is full or 0, and its entries.
+# KEYS: books. ARGV: the owner, how long a reservation lasts, the life of a book. Then the forms of the keys of states,
+# meta and claims. Then a mark of this reservation, the number of places, the limit of each book, and the places as
+# they are named in a book. Replies: how many places were reserved, the book that is full or 0, and its entries.
 _RESERVE: Final = (
     LOOK
     + DOCUMENTS
