@@ -50,8 +50,8 @@ def audit(
 
     A change without an outcome is in progress, or its process died before the end. For a run see `dcf runs events`.
 
-    --export writes one JSON object to a line, the outcome of a change as a line of its own (`of`), and prints the id of
-    the last entry; pass that as --after to continue from there.
+    --export writes one JSON object to a line, the outcome of a change as a line of its own (`of`). It prints the id of
+    the last entry: pass that as --after to continue from there.
     """
     from dcf.core.listing.events import CURSOR, check_moment
     from dcf.store.access.audit_trail import AuditFilter
