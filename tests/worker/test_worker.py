@@ -183,7 +183,7 @@ def test_a_lease_that_cannot_be_given_back_does_not_end_the_worker(caplog: pytes
         update_workflow_control_plane={"run_status": "running", "work": claimed("Z")}, release_state_lease=away
     )
     worker(tools).handle(event())
-    assert f"{RUN}/Z: the lease is not given back" in caplog.text
+    assert f"{RUN}/Z: the lease is not released" in caplog.text
 
 
 class Hearing:

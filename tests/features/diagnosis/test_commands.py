@@ -75,9 +75,9 @@ def clock_is_late(world: World) -> str:
 CASES: dict[Callable[[World], str], tuple[str, str]] = {
     worker_missing: ("not_taken", "a-gone was told once"),
     nobody_notified: ("not_notified", "a-1 was not told"),
-    nobody_assigned: ("nobody_assigned", "nobody is assigned"),
+    nobody_assigned: ("nobody_assigned", "no agent is assigned"),
     never_started: ("not_started", "was created and not started"),
-    holder_vanished: ("lease_expired", "nobody took over"),
+    holder_vanished: ("lease_expired", "no agent took over"),
     holder_hangs: ("lease_held", "renewed last at"),
     worker_fails: ("keeps_failing", "failed 2 times"),
     clock_is_late: ("clock_late", "The clock is late"),

@@ -380,7 +380,7 @@ def test_what_is_not_there_is_refused(world: World) -> None:
 def test_the_first_finding_is_told_as_one_line(world: World) -> None:
     run = started(world, chain("A"))
     assert (world.diagnosis.first_line(run) or "").endswith(
-        "nobody is assigned, so only agents that wait for such work are notified."
+        "no agent is assigned, so only agents that wait for such work are notified."
     )
     world.finalize(run)
     assert world.diagnosis.first_line(run) is None

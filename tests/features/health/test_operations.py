@@ -523,7 +523,7 @@ def test_a_run_that_no_list_has_is_a_warning_until_it_is_mended(site: World) -> 
         site.ask("ZREM", index, run)
     sweep.look(repair=False)
     wrong = finding(site, Topic.LISTS)
-    assert (wrong.level, wrong.remedy) == (Level.WARNING, "`dcf doctor --repair` mends them.")
+    assert (wrong.level, wrong.remedy) == (Level.WARNING, "`dcf doctor --repair` corrects them.")
     assert "are wrong: missing on lists: runs 1, live runs 1; on lists, but not there: nothing." in wrong.sentence
     while sweep.step():
         pass

@@ -204,7 +204,7 @@ def test_an_answer_to_an_earlier_visit_is_refused(world: World) -> None:
         ({}, {"choice": "perhaps"}, "invalid_answer", "offers no choice 'perhaps'"),
         ({"choices": [{"name": "no", "comment": "required"}]}, {"choice": "no"}, "invalid_answer", "with a comment"),
         ({"schema": {"type": "integer"}}, {"answer": "seven"}, "invalid_answer", "must be a whole number"),
-        ({"schema": {"type": "integer"}}, {}, "invalid_answer", "asks for an answer beside the choice"),
+        ({"schema": {"type": "integer"}}, {}, "invalid_answer", "asks for an answer in addition to the choice"),
         ({}, {"by": "bob"}, "not_asked", "waits for alice, not for 'bob'"),
         ({"to": {"group": "finance"}}, {"groups": ["sales"]}, "not_asked", "waits for the group finance"),
         ({"to": ["alice", "bob"], "not_by": "alice"}, {}, "excluded", "must not answer"),

@@ -76,7 +76,7 @@ def test_why_a_state_stands_is_known_and_how_often_it_was_announced(world: World
     assert (shown["told_times"], shown["not_told"]) == (
         2, {"agent": "b", "reason": "unknown_agent", "error": "There is no such agent."},
     )  # fmt: skip
-    assert note(shown, datetime.now(UTC)).endswith("b could not be told: There is no such agent.")
+    assert note(shown, datetime.now(UTC)).endswith("b could not be notified: There is no such agent.")
 
 
 def test_trouble_is_over_when_the_agent_was_reached(world: World) -> None:

@@ -69,12 +69,12 @@ def test_a_signal_during_the_start_of_serve_does_not_interrupt_it(environment: d
     program = """
 import os, signal
 from dcf.cli.processes.serve import serve
-from dcf.cli.termination import end_when_told
+from dcf.cli.termination import end_on_sigterm
 from dcf.settings.process import Settings
 def announce(addresses):
     os.kill(os.getpid(), signal.SIGTERM)
     print("announced")
-end_when_told()
+end_on_sigterm()
 serve("http", Settings(mcp_port=0, auth="off"), None, announce)
 """
     process = subprocess.run(

@@ -199,7 +199,7 @@ async def test_what_waits_for_a_time_goes_on_when_it_comes(
     run = script(real)
     shown, (state,) = script.__name__.replace("_", " "), here.diagnosis.explain(run).findings
     assert state.state is not None
-    assert "it goes on by itself" in text_of((await visitor.get(f"/ui/why?run={run}")).text)
+    assert "it continues automatically" in text_of((await visitor.get(f"/ui/why?run={run}")).text)
     stuck_runs.put(real, run, state.state, "not_before", stuck_runs.LONG_AGO)
     real.make_due(run, state.state)
     here.clock.pulse()
