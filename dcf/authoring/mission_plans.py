@@ -89,7 +89,7 @@ class PlannedPhase:
                 {"type": one.type, "subagent_type": one.subagent_type, "scope": list(one.scopes)} for one in self.agents
             ],
             "parallel": self.is_parallel,
-            "outputs": list(self.outputs),
+            "outputs": list(dict.fromkeys((*self.outputs, *(path for one in self.agents for path in one.outputs)))),
             "completion": self.completion,
             "requires": list(self.requires),
             "checkpoint": "human" if self.has_checkpoint else None,

@@ -211,7 +211,7 @@ class LocalServer:
             root = None
         if is_one(self.upstream.profile, name):
             return await self._deepwork(ctx, params, root, server)
-        call = mission_control.MissionCall(name, params["arguments"], root)
+        call = mission_control.MissionCall(name, params["arguments"], root, server)
         arguments = await call.prepared()
         once = partial(server.passed_on, on_progress=_progress(ctx))
         return await call.finished(await _answered(ctx, once, {**params, "arguments": arguments}))

@@ -24,6 +24,7 @@ from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 _DECIDE = "`retry_unit` tries it again, `resolve_state(skip=true)` does without it."
+_UNITS_FAILED = "GroupFailed: It was ended as failed."
 WELL = frozenset({Status.SUCCEEDED, Status.SKIPPED})
 """Statuses with which a unit has ended well: what waits for it may go on."""
 
@@ -102,16 +103,19 @@ def end_if_done(step: Transition, growth: Growth) -> None:
         step.succeed_run(None)
 
 
-def close_group(step: Transition, group: str, doc: StateDoc) -> None:
-    """Write that a group is done."""
+def close_group(step: Transition, group: str, doc: StateDoc, status: Status = Status.SUCCEEDED) -> None:
+    """Write that a group has ended: it began when it was added, or when the last of what it waits for had ended."""
+    began = max((doc.lease.epoch, *doc.waits_for.values())) or step.now
     step.writes.states[group] = replace(
         doc,
-        status=Status.SUCCEEDED,
+        status=status,
         lease=Lease(epoch=max(doc.lease.epoch, step.epoch)),
-        started_at=doc.started_at or step.now,
+        started_at=doc.started_at or min(began, step.now),
         finished_at=step.now,
+        last_error=None if status is Status.SUCCEEDED else _UNITS_FAILED,
     )
-    step.writes.events.append(Event(type="StateSucceeded", state=group, data={"epoch": step.epoch}))
+    ended = "StateSucceeded" if status is Status.SUCCEEDED else "StateFailed"
+    step.writes.events.append(Event(type=ended, state=group, data={"epoch": step.epoch}))
 
 
 def settled(doc: StateDoc | None) -> int:

@@ -1,0 +1,101 @@
+"""Separates the files of tasks that ran at the same time in one worktree. Pure.
+
+git reports what changed in a worktree, and not who changed it. A file outside the areas of a task belongs to another
+task if that task ran at the same time in the same worktree and has the file in its areas. If such a task has no areas,
+nobody can say whose an unexpected file is.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from dcf.core.text.path_globs import covers, outside
+from dcf.profiles.growing_runs import Grown, RunUnit, instant
+from dcf.profiles.mission_control.words import files_of, is_checkpoint, outcome_of
+from dcf.values.json_text import Json
+from dcf.values.records import record
+
+_MOST_NAMED: Final = 5
+
+Files = Mapping[str, list[str]]
+"""Paths by the kind of change."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Separated:
+    """The files of a task; `others` belong to tasks beside it, `beside` are those tasks, `unclear` have no areas."""
+
+    files: Files
+    others: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    unclear: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Json]:
+        """Return what is stored with the outcome of the task."""
+        return {"others": list(self.others), "beside": list(self.beside), "unclear": list(self.unclear)}
+
+
+def separate(run: Grown, task: RunUnit, files: Files) -> Separated:
+    """Return the files without those of other tasks that ran at the same time in the same worktree."""
+    if not task.areas:
+        return Separated(files=files)
+    sharing = [one for one in run.units.values() if _shares(one, task)]
+    paths = [path for kind in files.values() for path in kind]
+    elsewhere = set(outside(paths, task.areas))
+    owners = {path: [one.title for one in sharing if _has(one, path)] for path in sorted(elsewhere)}
+    others = {path for path, titles in owners.items() if titles}
+    return Separated(
+        files={kind: [path for path in named if path not in others] for kind, named in files.items()},
+        others=tuple(sorted(others)),
+        beside=tuple(dict.fromkeys(title for titles in owners.values() for title in titles)),
+        unclear=tuple(one.title for one in sharing if not one.areas) if elsewhere - others else (),
+    )
+
+
+def verified(task: RunUnit) -> dict[str, Json]:
+    """Return which changed files lie outside the areas that the task named; None where that is not known."""
+    outcome = outcome_of(task)
+    files = files_of(outcome)
+    if outcome.get("files_changed") is None:
+        unknown = "Which files changed is not known: no helper on the agent's machine told it."
+        return {"scope_match": None, "unexpected_files": [], "warnings": [unknown]}
+    beside = outcome.get("files_beside") or {}
+    elsewhere = outside([path for paths in files.values() for path in paths], task.areas)
+    warnings = [f"{len(elsewhere)} changed files lie outside the areas of the task."] if elsewhere else []
+    match = None if beside.get("unclear") else not elsewhere
+    return {"scope_match": match, "unexpected_files": elsewhere, "warnings": warnings + _warnings_of(beside)}
+
+
+def _warnings_of(beside: Mapping[str, Json]) -> list[str]:
+    """Return what the agent should know of files that are not counted as its own."""
+    warnings = []
+    if beside.get("others"):
+        files, tasks = _named(beside["others"]), _named(beside["beside"])
+        warnings.append(f"Not counted, since they are in the areas of tasks in the same worktree ({tasks}): {files}.")
+    if beside.get("unclear"):
+        tasks = _named(beside["unclear"])
+        warnings.append(f"Tasks without areas ran at the same time in the same worktree ({tasks}): scope is unknown.")
+    return warnings
+
+
+def _has(task: RunUnit, path: str) -> bool:
+    return any(covers(area, path) for area in task.areas)
+
+
+def _shares(one: RunUnit, task: RunUnit) -> bool:
+    """Return True for another task that was in progress in the same worktree while this one was."""
+    if one.name == task.name or one.is_group or is_checkpoint(one):
+        return False
+    worktree = task.input("worktree")
+    if worktree is None or one.input("worktree") != worktree or one.started_at is None or task.started_at is None:
+        return False
+    return _before(one.started_at, task.finished_at) and _before(task.started_at, one.finished_at)
+
+
+def _before(start: str, end: str | None) -> bool:
+    return end is None or instant(start) <= instant(end)
+
+
+def _named(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
+    return ", ".join(listed[:_MOST_NAMED]) + more
