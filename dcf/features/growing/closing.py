@@ -190,13 +190,11 @@ def _skip(step: Transition, snapshot: Snapshot, names: list[str], units: Units) 
 def _close(step: Transition, snapshot: Snapshot, units: Units, wish: Seal) -> More | None:
     """End the groups that are done now, or the group of the request with the status that it names."""
     doc = None if wish.group is None else step.current(wish.group)
-    if wish.ends is None or wish.group is None or doc is None or doc.status.is_terminal:
+    if wish.ends is None or wish.group is None or doc is None or doc.status.is_terminal or not doc.is_ready:
         return _close_groups(step, snapshot, units, wish.group)
     close_group(step, wish.group, doc, wish.ends)
     if wish.ends is not Status.SUCCEEDED:
         return None
-    growth = step.writes.growth[-1]
-    step.writes.growth.append(growth.with_count(wish.group, replace(growth.of(wish.group), open=0)))
     return settle(step, snapshot, units, (wish.group,))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dcf.asl.steps import Advance, Broke, Ended
 from dcf.core.completing.transition import Claimant, Transition
 from dcf.core.documents.decision import Event, More, Notice, Snapshot
+from dcf.core.documents.kinds import GROUP
 from dcf.core.documents.model import Lease, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import NoticeKind, ready_after
 from dcf.core.leasing.attention import REMINDER_DELAY
@@ -105,7 +106,7 @@ def end_if_done(step: Transition, growth: Growth) -> None:
 
 def close_group(step: Transition, group: str, doc: StateDoc, status: Status = Status.SUCCEEDED) -> None:
     """Write that a group has ended: it began when it was added, or when the last of what it waits for had ended."""
-    began = max((doc.lease.epoch, *doc.waits_for.values())) or step.now
+    began = doc.lease.epoch or step.now
     step.writes.states[group] = replace(
         doc,
         status=status,
@@ -147,7 +148,8 @@ def _release(step: Transition, follower: str, name: str, claimant: Claimant | No
     if doc.is_ready and doc.kind is None and doc.status is Status.PENDING:
         open_unit(step, follower, doc, name, claimant)
     elif not doc.status.is_terminal:
-        step.writes.states[follower] = doc
+        begins = doc.kind == GROUP and doc.is_ready
+        step.writes.states[follower] = replace(doc, started_at=step.now) if begins else doc
 
 
 def _may_claim(step: Transition, name: str, claimant: Claimant) -> bool:

@@ -56,7 +56,7 @@ def verified(task: RunUnit) -> dict[str, Json]:
     outcome = outcome_of(task)
     files = files_of(outcome)
     if outcome.get("files_changed") is None:
-        unknown = "Which files changed is not known: no helper on the agent's machine told it."
+        unknown = "Which files changed is not known: it takes git, and a helper on the agent's machine."
         return {"scope_match": None, "unexpected_files": [], "warnings": [unknown]}
     beside = outcome.get("files_beside") or {}
     elsewhere = outside([path for paths in files.values() for path in paths], task.areas)

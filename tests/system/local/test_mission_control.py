@@ -85,3 +85,38 @@ async def test_without_a_repository_what_changed_is_unknown(helping: Connecting,
         ended = await done(agent, await task_of(agent, workflow, phase))
     assert ended["verification"]["scope_match"] is None
     assert ended["files_changed"] == {"added": [], "modified": [], "deleted": []}
+
+
+async def test_the_end_of_a_phase_looks_for_the_outputs_of_its_plan(helping: Connecting, project: Repository) -> None:
+    async with helping(project.root) as agent:
+        workflow, phase = await started(agent)
+        for name in ("analyzer", "auditor"):
+            await done(agent, await agent.call("start_task", phase_id=phase, agent_name=name))
+        missing = await agent.call("complete_phase", phase_id=phase, status="completed")
+        assert (missing["code"], "report.md" in missing["message"]) == ("OUTPUTS_MISSING", True)
+        project.write("report.md", "Known.\n")
+        assert (await agent.call("complete_phase", phase_id=phase, status="completed"))["status"] == "COMPLETED"
+        assert (await agent.call("get_context", workflow_id=workflow))["workflow_status"] == "IN_PROGRESS"
+
+
+async def test_agents_in_one_worktree_are_not_told_the_files_of_each_other(
+    helping: Connecting, project: Repository
+) -> None:
+    async with helping(project.root) as one, helping(project.root) as other:
+        workflow, phase = await started(one)
+        first = await task_of(one, workflow, phase)
+        second = await other.call("start_task", phase_id=phase, agent_name="auditor")
+        project.write("src/catalogue/new.py", "new\n")
+        project.write("src/prices/new.py", "new\n")
+        ended = await done(one, first), await done(other, second)
+    assert [one["files_changed"]["added"] for one in ended] == [["src/catalogue/new.py"], ["src/prices/new.py"]]
+    assert [one["verification"]["scope_match"] for one in ended] == [True, True]
+
+
+async def test_a_workflow_of_another_directory_is_started_with_a_warning(
+    helping: Connecting, project: Repository
+) -> None:
+    async with helping(project.root) as agent:
+        begun = await agent.call("start_workflow", name="shpo")
+        assert "Workflows there: shop" in begun["warnings"][0]
+        assert (await agent.call("start_workflow"))["objective"] == "Sell in zloty.", "the only one"
