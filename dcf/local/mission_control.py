@@ -27,7 +27,12 @@ from dcf.values.located import Report
 from dcf.values.records import record
 
 PROFILE: Final = "mission-control"
-_TOOLS: Final = frozenset({"start_workflow", "start_task", "complete_task", "complete_phase"})
+_TOOLS: Final = frozenset(
+    {"start_workflow", "start_task", "complete_task", "complete_phase", "complete_workflow", "get_context"}
+)
+_OF_ONE_WORKFLOW: Final = frozenset({"complete_workflow", "get_context"})
+"""Tools whose call without a workflow_id means the workflow of the directory."""
+
 _KINDS: Final[Mapping[str, str]] = {"untracked": "added", "renamed": "added"}
 """Changes that count as another one."""
 
@@ -76,7 +81,9 @@ class MissionCall:
     def _facts(self, place: WorkingDirectory) -> dict[str, Json]:
         """Return what the call does not say and the disk does; nothing without a repository."""
         if self.tool == "start_workflow" and "workflow_files" not in self.arguments:
-            return _files_of(place.path, self.arguments.get("name"))
+            return {"place": _identity(place.path), **_files_of(place.path, self.arguments.get("name"))}
+        if self.tool in _OF_ONE_WORKFLOW:
+            return {"place": _identity(place.path)}
         try:
             if self.tool == "start_task" and "snapshot_id" not in self.arguments:
                 facts = git.facts(place)
@@ -95,9 +102,9 @@ def _record(place: WorkingDirectory, task: str) -> None:
         return  # without a repository what changed is not known, and the end of the task says so
 
 
-def _identity(worktree_root: Path) -> str:
-    """Return what a worktree is known by: tasks with the same one share their files. It does not show the path."""
-    return hashlib.sha256(os.fsencode(f"{socket.gethostname()}:{worktree_root}")).hexdigest()[:16]
+def _identity(directory: Path) -> str:
+    """Return what a directory of this machine is known by elsewhere. It does not show the path."""
+    return hashlib.sha256(os.fsencode(f"{socket.gethostname()}:{directory}")).hexdigest()[:16]
 
 
 def _changes(place: WorkingDirectory, task: str) -> dict[str, Json]:
@@ -107,16 +114,16 @@ def _changes(place: WorkingDirectory, task: str) -> dict[str, Json]:
     """
     changed: dict[str, list[Json]] = {"added": [], "modified": [], "deleted": []}
     found = worktree.changes_since(place, start=None, unit=task, areas=[])
-    here = os.path.relpath(found["worktree"], place.path.resolve())
+    here = place.path.resolve()
     for file in found["files"]:
-        changed[_KINDS.get(file["change"], file["change"])].append(_relative(here, file["path"]))
-        changed["deleted"] += [_relative(here, file["old_path"])] if file.get("old_path") else []
+        changed[_KINDS.get(file["change"], file["change"])].append(_relative(found["worktree"], file["path"], here))
+        changed["deleted"] += [_relative(found["worktree"], old, here)] if (old := file.get("old_path")) else []
     return dict(changed)
 
 
-def _relative(here: str, path: str) -> str:
-    """Return the path of a file, seen from the project's directory."""
-    return path if here == os.curdir else os.path.normpath(f"{here}/{path}")
+def _relative(worktree_root: str, path: str, here: Path) -> str:
+    """Return the path of a file of the worktree, seen from a directory."""
+    return os.path.relpath(f"{worktree_root}/{path}", here)
 
 
 def _files_of(root: Path, name: Json) -> dict[str, Json]:

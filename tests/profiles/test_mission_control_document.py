@@ -72,6 +72,13 @@ async def test_a_call_without_a_workflow_is_rejected_if_it_is_not_clear_which_is
     assert (read["workflow_id"], {"tasks", "blockers", "phase_summary"} <= set(read)) == (second, True)
 
 
+async def test_of_several_workflows_that_of_the_directory_is_meant(client: ProfileClient) -> None:
+    here, there = await opened(client, place="here"), await opened(client, place="there")
+    assert (await client.ok("get_context", place="here"))["workflow_id"] == here
+    assert (await client.ok("complete_workflow", place="there", status="failed"))["workflow_id"] == there
+    assert (await client.ok("get_context", place="there"))["workflow_id"] == here, "the only one that is left"
+
+
 async def test_nobody_ends_the_workflow_of_another_key_without_naming_it(
     client: ProfileClient, site: Application, connect: Connect
 ) -> None:

@@ -15,6 +15,9 @@ WorkflowId = Annotated[str, Field(description="The workflow_id that start_workfl
 PhaseId = Annotated[str, Field(description="The phase_id that start_phase returned.")]
 TaskId = Annotated[str, Field(description="The task_id that start_task returned.")]
 Positive = Annotated[int, Field(gt=0)]
+Place = Annotated[str, Field(max_length=200)]
+"""What the directory of a project on an agent's machine is known by."""
+
 AgentId = Annotated[str, Field(min_length=1, max_length=64)]
 
 _LONGEST_FILE: Final = 256 * 1024
@@ -54,6 +57,7 @@ class StartWorkflowCall(ProfileArguments):
     constraints: str | None = None
     workflow_files: WorkflowFiles | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
     searched: SearchedProject | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
+    place: Place | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
 
 
 class StartPhaseCall(ProfileArguments):
@@ -95,7 +99,7 @@ class StartTaskCall(ProfileArguments):
     )
     snapshot_id: str | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
     snapshot_type: str | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
-    worktree: str | None = Field(default=None, max_length=200, json_schema_extra=_FROM_THE_HELPER)
+    worktree: Place | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
 
 
 class LogMilestoneCall(ProfileArguments):
@@ -186,6 +190,7 @@ class CompleteWorkflowCall(ProfileArguments):
     summary: str | None = None
     achievements: list[str] | None = None
     limitations: list[str] | None = None
+    place: Place | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
 
 
 class FilterCall(ProfileArguments):
@@ -204,3 +209,4 @@ class GetContextCall(ProfileArguments):
         default=["phase_summary", "tasks", "blockers"]
     )
     filter: FilterCall | None = None
+    place: Place | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)

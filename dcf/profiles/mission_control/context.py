@@ -70,7 +70,7 @@ async def context_of(native: Native, args: GetContextCall) -> Json:
     wanted = args.filter or FilterCall()
     if wanted.since is not None:
         _check(wanted.since)
-    run = await workflow_of(native, args.workflow_id)
+    run = await workflow_of(native, args.workflow_id, args.place)
     seen = _Seen(
         run=run,
         entries=tuple([one async for one in journal(native, run.run)]),

@@ -1,7 +1,8 @@
 """Finds the workflow that a call of the profile `mission-control` is about, if the call does not name one.
 
 The document prints `get_context` and `complete_workflow` without a workflow_id. Such a call means the only workflow in
-progress. If there are several, the call is rejected with their ids, and no workflow is guessed.
+progress. If there are several, those count that were started in the directory in which the call is made. If that is not
+one either, the call is rejected with their ids, and no workflow is guessed.
 """
 
 from typing import Final
@@ -16,13 +17,15 @@ _PAGE: Final = 100
 _MOST_SHOWN: Final = 10
 
 
-async def workflow_of(native: Native, workflow_id: str | None, *, own: bool = False) -> Grown:
+async def workflow_of(native: Native, workflow_id: str | None, place: str | None, *, own: bool = False) -> Grown:
     """Return the workflow of a call; `own`: only a workflow that the caller started is meant without an id."""
     if workflow_id is not None:
         return await read_run(native, workflow_id)
     running = [await read_run(native, run) for run in await _in_progress(native)]
     agent = native.agent()
     meant = [run for run in running if not own or run.meta.get("planner_agent_id") == agent]
+    here = [run for run in meant if place is not None and run.input("place") == place]
+    meant = here or meant
     if len(meant) != 1:
         raise _not_named(meant, own=own)
     return meant[0]

@@ -277,7 +277,7 @@ async def complete_workflow(native: Native, args: calls.CompleteWorkflowCall) ->
         "achievements": args.achievements or [],
         "limitations": args.limitations or [],
     }
-    read = await workflow_of(native, args.workflow_id, own=True)
+    read = await workflow_of(native, args.workflow_id, args.place, own=True)
     run = read.run
     statuses = {} if args.status == "failed" else await phase_statuses(native, read)
     is_judged = args.status == "completed" and not read.has_ended

@@ -56,8 +56,9 @@ async def test_the_files_of_the_current_directory_are_read(tmp_path: Path, short
 async def test_scope_and_outputs_are_checked_over_stdio_too(tmp_path: Path, short_directory: Path) -> None:
     project = project_in(tmp_path / "project")
     async with served(project, short_directory / "data") as client:
-        await client.ok("start_workflow")
+        begun = await client.ok("start_workflow")
         read = await client.ok("get_context")
+        assert read["workflow_id"] == begun["workflow_id"], "of the workflows in progress that of this directory"
         phase = (await client.ok("start_phase", workflow_id=read["workflow_id"], number=1))["phase_id"]
         first = await client.ok("start_task", phase_id=phase, agent_name="analyzer")
         assert first["snapshot_type"] == "git"
