@@ -41,7 +41,7 @@ def read_texts(project: Path, name: str, home: Path | None, report: Report) -> M
 def workflow_names(project: Path) -> list[str]:
     """Return the names of the plans of a project: directories that have a workflow.md."""
     try:
-        names = [one.parent.name for one in (project / FOLDER).glob(f"*/{WORKFLOW}") if one.is_file()]
+        names = [file.parent.name for file in (project / FOLDER).glob(f"*/{WORKFLOW}") if file.is_file()]
     except OSError:
         return []
     return sorted(name for name in names if _NAME.fullmatch(name))[:_MOST_WORKFLOWS]

@@ -57,9 +57,9 @@ class MissionCall:
         if self.place is None:
             return arguments
         if self.tool == "complete_phase" and "outputs_found" not in arguments:
-            wanted = await self._outputs()
-            found = await anyio.to_thread.run_sync(found_outputs, self.place.path, wanted)
-            return arguments | ({"outputs_found": list[Json](found)} if wanted else {})
+            outputs = await self._outputs()
+            existing = await anyio.to_thread.run_sync(found_outputs, self.place.path, outputs)
+            return arguments | ({"outputs_found": list[Json](existing)} if outputs else {})
         return arguments | await anyio.to_thread.run_sync(self._facts, self.place)
 
     async def _outputs(self) -> list[str]:
@@ -69,7 +69,7 @@ class MissionCall:
         sent = {"name": "get_context", "arguments": read, "_meta": dict(self.server.meta or {})}
         answer = (await self.server.passed_on(sent)).get("structuredContent")
         phases = answer.get("phase_summary") if isinstance(answer, dict) else None
-        return [path for one in phases or () if one.get("phase_id") == phase for path in one.get("outputs") or ()]
+        return [path for row in phases or () if row.get("phase_id") == phase for path in row.get("outputs") or ()]
 
     async def finished(self, result: dict[str, Any]) -> dict[str, Any]:
         """Record where a task that was started starts; return the result."""
@@ -113,11 +113,11 @@ def _changes(place: WorkingDirectory, task: str) -> dict[str, Json]:
     They are relative to the directory of the project, as its areas are, which may be below that of the repository.
     """
     changed: dict[str, list[Json]] = {"added": [], "modified": [], "deleted": []}
-    found = worktree.changes_since(place, start=None, unit=task, areas=[])
+    since = worktree.changes_since(place, start=None, unit=task, areas=[])
     here = place.path.resolve()
-    for file in found["files"]:
-        changed[_KINDS.get(file["change"], file["change"])].append(_relative(found["worktree"], file["path"], here))
-        changed["deleted"] += [_relative(found["worktree"], old, here)] if (old := file.get("old_path")) else []
+    for file in since["files"]:
+        changed[_KINDS.get(file["change"], file["change"])].append(_relative(since["worktree"], file["path"], here))
+        changed["deleted"] += [_relative(since["worktree"], old, here)] if (old := file.get("old_path")) else []
     return dict(changed)
 
 

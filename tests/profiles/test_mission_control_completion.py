@@ -62,7 +62,7 @@ def test_outputs_are_files_or_globs_below_the_project_and_nothing_else(tmp_path:
     (project / "docs").mkdir(parents=True)
     (project / "docs/a.md").write_text("a")
     (tmp_path / "outside.md").write_text("o")
-    wanted = [
+    outputs = [
         "docs/a.md",
         "docs",
         "docs/*.md",
@@ -72,7 +72,7 @@ def test_outputs_are_files_or_globs_below_the_project_and_nothing_else(tmp_path:
         str(tmp_path / "outside.md"),
         ".",
     ]
-    assert found_outputs(project, wanted) == ["docs/a.md", "docs", "docs/*.md"]
+    assert found_outputs(project, outputs) == ["docs/a.md", "docs", "docs/*.md"]
 
 
 async def phase_done(client: ProfileClient, workflow: str, **more: Any) -> str:
@@ -146,11 +146,11 @@ async def test_what_a_task_failed_with_begins_with_its_summary(site: Application
     begun = await client.ok("start_task", phase_id=phase, agent_name="ada", areas=["src"])
     files = {"added": [f"src/{'long' * 20}/{number}.py" for number in range(900)], "modified": [], "deleted": []}
     outcome = {"summary": "No way.\nNot at all.", "limitations": ["x"]}
-    told = {"task_id": begun["task_id"], "status": "failed", "outcome": outcome, "files_changed": files}
-    ended = await client.twice("complete_task", **told)
+    call = {"task_id": begun["task_id"], "status": "failed", "outcome": outcome, "files_changed": files}
+    ended = await client.twice("complete_task", **call)
     assert ended["files_changed"]["added"] == files["added"][:25], "the first of too many files"
-    (found,) = (await client.ok("get_context", workflow_id=workflow))["tasks"]
-    assert (found["status"], found["summary"]) == ("FAILED", outcome["summary"])
+    (task,) = (await client.ok("get_context", workflow_id=workflow))["tasks"]
+    assert (task["status"], task["summary"]) == ("FAILED", outcome["summary"])
     states = (await ask(site, key_of(Scope.READ), "read_workflow_control_plane", workflow_id=workflow))["states"]
     (unit,) = [doc for name, doc in states.items() if name != "phase-1"]
     assert unit["last_error"].startswith("TaskFailed: No way.\n")

@@ -173,14 +173,14 @@ async def test_a_rejected_checkpoint_does_not_wait_for_a_person_until_it_is_aske
 ) -> None:
     workflow = await planned(orchestrator)
     await first_phase_done(orchestrator, workflow)
-    wanted = {"workflow_id": workflow, "number": 2, "name": "Change"}
-    await orchestrator.failed("start_phase", **wanted)
+    phase = {"workflow_id": workflow, "number": 2, "name": "Change"}
+    await orchestrator.failed("start_phase", **phase)
     assert await decided(site, workflow, "fail", "Not before the audit.") == "ok"
     (blocker,) = (await orchestrator.ok("get_context", workflow_id=workflow))["blockers"]
     assert blocker["type"] == "CHECKPOINT_REJECTED"
     assert "did not agree" in blocker["description"]
     assert "another description" in blocker["resolution"]
-    await orchestrator.failed("start_phase", **wanted, description="The audit is done.")
+    await orchestrator.failed("start_phase", **phase, description="The audit is done.")
     (blocker,) = (await orchestrator.ok("get_context", workflow_id=workflow))["blockers"]
     assert (blocker["type"], blocker["resolution"]) == ("CHECKPOINT", f"dcf inbox {workflow}")
 

@@ -31,8 +31,8 @@ async def phase(client: ProfileClient) -> str:
 
 
 async def task_of(client: ProfileClient, phase: str, name: str, worktree: str | None, *areas: str) -> str:
-    told = {"agent_name": name, "name": name, "areas": list(areas), "worktree": worktree}
-    begun = await client.ok("start_task", phase_id=phase, **{key: one for key, one in told.items() if one})
+    call = {"agent_name": name, "name": name, "areas": list(areas), "worktree": worktree}
+    begun = await client.ok("start_task", phase_id=phase, **{key: value for key, value in call.items() if value})
     return str(begun["task_id"])
 
 

@@ -146,7 +146,7 @@ def _print_task(row: Mapping[str, Json], *, to_stderr: bool = False) -> None:
 def _judged(row: Mapping[str, Json]) -> dict[str, Json]:
     """Return the output that waits at a gate, and what its worker was to do."""
     gates = call_verb("list_gates", workflow_id=row["workflow_id"], state=row["state"])["gates"]
-    gate: Mapping[str, Json] = next((one for one in gates if one["content_sha256"] == row.get("content_sha256")), {})
+    gate: Mapping[str, Json] = next((item for item in gates if item["content_sha256"] == row.get("content_sha256")), {})
     return {name: gate[name] for name in ("output", "instructions") if gate.get(name) is not None}
 
 

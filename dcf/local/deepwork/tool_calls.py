@@ -43,7 +43,7 @@ class CallsHere:
 
     async def passed_on(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return the result of a call."""
-        found = await self.call_next(replace(self.ctx, params=params))
-        if isinstance(found, BaseModel):
-            return found.model_dump(by_alias=True, mode="json", exclude_none=True)
-        return dict(found or {})
+        result = await self.call_next(replace(self.ctx, params=params))
+        if isinstance(result, BaseModel):
+            return result.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return dict(result or {})

@@ -16,7 +16,7 @@ PhaseId = Annotated[str, Field(description="The phase_id that start_phase return
 TaskId = Annotated[str, Field(description="The task_id that start_task returned.")]
 Positive = Annotated[int, Field(gt=0)]
 Place = Annotated[str, Field(max_length=200)]
-"""What the directory of a project on an agent's machine is known by."""
+"""Identity of a directory on an agent's machine."""
 
 AgentId = Annotated[str, Field(min_length=1, max_length=64)]
 

@@ -29,7 +29,7 @@ def unmet_agents(planned: Sequence[str], tasks: Sequence[RunUnit]) -> list[str]:
 
 def type_of(name: str, planned: Iterable[str]) -> str:
     """Return the planned type of an agent: its name, or the longest type before a separator, as in `auditor-2`."""
-    types = (one for one in planned if name == one or (name.startswith(one) and name[len(one)] in _SEPARATORS))
+    types = (each for each in planned if name == each or (name.startswith(each) and name[len(each)] in _SEPARATORS))
     return max(types, key=len, default=name)
 
 

@@ -73,7 +73,7 @@ async def context_of(native: Native, args: GetContextCall) -> Json:
     run = await workflow_of(native, args.workflow_id, args.place)
     seen = _Seen(
         run=run,
-        entries=tuple([one async for one in journal(native, run.run)]),
+        entries=tuple([entry async for entry in journal(native, run.run)]),
         wanted=wanted,
     )
     phases = seen.phases

@@ -15,17 +15,17 @@ from dcf.profiles.mission_control.words import files_of, outcome_of
 _WILD: Final = frozenset("*?[")
 
 
-def found_outputs(root: Path, wanted: Iterable[str]) -> list[str]:
+def found_outputs(root: Path, outputs: Iterable[str]) -> list[str]:
     """Return the outputs that exist below a directory: paths, or globs that a file matches."""
-    return [path for path in wanted if _exists(root, path)]
+    return [path for path in outputs if _exists(root, path)]
 
 
 def missing_outputs(
-    wanted: Sequence[str], found: Sequence[str] | None, tasks: Iterable[RunUnit]
+    outputs: Sequence[str], existing: Sequence[str] | None, tasks: Iterable[RunUnit]
 ) -> tuple[list[str], list[str]]:
-    """Return the outputs that are missing, and those of which nothing is known (`found` is None)."""
-    left = [path for path in wanted if path not in (found or ())]
-    if found is not None:
+    """Return the outputs that are missing, and those of which nothing is known (`existing` is None)."""
+    left = [path for path in outputs if path not in (existing or ())]
+    if existing is not None:
         return left, []
     changed = [path for task in tasks for kind in ("added", "modified") for path in files_of(outcome_of(task))[kind]]
     return [], [path for path in left if not any(covers(path, file) for file in changed)]

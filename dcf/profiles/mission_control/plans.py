@@ -76,13 +76,13 @@ class Phase:
         """Return the scopes of an agent that are globs; a scope in words is no area."""
         return [scope for scope in self._scopes_of(agent) if " " not in scope]
 
-    def _scopes_of(self, agent: str | None) -> list[str]:
+    def _scopes_of(self, name: str | None) -> list[str]:
         """Return the scopes of the agent's type."""
-        if agent is None:
+        if name is None:
             return []
-        planned_type = type_of(agent, self.agents)
-        scopes = (one.get("scope") or () for one in self.told.get("agents") or () if one["type"] == planned_type)
-        return [scope for named in scopes for scope in named]
+        planned_type = type_of(name, self.agents)
+        agents = [agent for agent in self.told.get("agents") or () if agent["type"] == planned_type]
+        return [scope for agent in agents for scope in agent.get("scope") or ()]
 
 
 def plan_of(call: StartWorkflowCall, directory: Path | None) -> MissionPlan | None:
@@ -100,7 +100,7 @@ def plan_of(call: StartWorkflowCall, directory: Path | None) -> MissionPlan | No
 
 
 def name_of(call: StartWorkflowCall, directory: Path | None) -> str:
-    """Return the name of the workflow: the only one of the directory, if the call names none."""
+    """Return the name of the workflow: the only one of the directory, if the call does not name it."""
     if call.name is not None:
         return call.name
     names = _names(call, directory)
@@ -240,22 +240,22 @@ def _shown(end: PhaseEnd) -> dict[str, Json]:
 
 async def _ask(native: Native, unit: RunUnit, args: StartPhaseCall, done: list[Json]) -> None:
     """Ask a person. A question that waits stays as the person reads it, and a rejection is reported before another."""
-    asked: Json = {"phase": args.number, "name": args.name, "description": args.description, "phases_before": done}
+    question: Json = {"phase": args.number, "name": args.name, "description": args.description, "phases_before": done}
     before = unit.output if isinstance(unit.output, Mapping) else None
     if before is None:
-        return await _hand_in(native, unit, asked, args.number)
+        return await _hand_in(native, unit, question, args.number)
     try:
         return await _hand_in(native, unit, before, args.number)
     except NotDone as refused:
         is_new = args.description is not None and args.description != before.get("description")
         if refused.failure.code != "checkpoint_rejected" or not is_new:
             raise
-    return await _hand_in(native, unit, asked, args.number)
+    return await _hand_in(native, unit, question, args.number)
 
 
-async def _hand_in(native: Native, unit: RunUnit, asked: Json, number: int) -> None:
+async def _hand_in(native: Native, unit: RunUnit, question: Json, number: int) -> None:
     try:
-        await growing_runs.end(native, unit, asked)
+        await growing_runs.end(native, unit, question)
     except NotDone as refused:
         if refused.failure.code == "review_running":
             raise refuse(

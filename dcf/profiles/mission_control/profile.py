@@ -199,14 +199,14 @@ async def complete_task(native: Native, args: calls.CompleteTaskCall) -> Json:
 
 
 async def _files(native: Native, task: RunUnit, changed: calls.ChangedFiles | None) -> dict[str, Json]:
-    """Return the files of a task, and those of tasks beside it. A repetition tells what the first call told."""
+    """Return the files of a task, and those of others in its worktree. A repetition returns those of the first call."""
     if task.has_ended:
         stored = outcome_of(task)
         return {name: stored.get(name) for name in ("files_changed", "files_beside")}
     if changed is None:
         return {"files_changed": None, "files_beside": None}
-    found = sharing.separate(await read_run(native, task.run), task, changed.model_dump())
-    return {"files_changed": dict(found.files), "files_beside": found.as_json()}
+    separated = sharing.separate(await read_run(native, task.run), task, changed.model_dump())
+    return {"files_changed": dict(separated.files), "files_beside": separated.as_json()}
 
 
 @_BOX.tool(calls.CompletePhaseCall, Scope.PLAN)
@@ -255,11 +255,11 @@ async def _completion(native: Native, read: Grown, phase: RunUnit, args: calls.C
             "Have each do its task with success (start_task with that agent_name, also again after a failure), or say "
             "status failed; nothing was changed.",
         )
-    planned, found = plans.planned(read).get(number), args.outputs_found
-    wanted = [] if planned is None else planned.outputs
-    if found is None and native.directory is not None:
-        found = await anyio.to_thread.run_sync(outputs.found_outputs, native.directory, wanted)
-    missing, unknown = outputs.missing_outputs(wanted, found, read.inside(phase.name))
+    planned, existing = plans.planned(read).get(number), args.outputs_found
+    demanded = [] if planned is None else planned.outputs
+    if existing is None and native.directory is not None:
+        existing = await anyio.to_thread.run_sync(outputs.found_outputs, native.directory, demanded)
+    missing, unknown = outputs.missing_outputs(demanded, existing, read.inside(phase.name))
     if missing:
         raise refuse(
             "outputs_missing",

@@ -1,8 +1,8 @@
 """Separates the files of tasks that ran at the same time in one worktree. Pure.
 
-git reports what changed in a worktree, and not who changed it. A file outside the areas of a task belongs to another
-task if that task ran at the same time in the same worktree and has the file in its areas. If such a task has no areas,
-nobody can say whose an unexpected file is.
+git reports what changed in a worktree, and not who changed it. Tasks share their files if they ran at the same time in
+one worktree. A file outside the areas of a task belongs to a sharing task that has it in its areas. If a sharing task
+has no areas, the owner of an unexpected file is unknown.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,32 +22,32 @@ Files = Mapping[str, list[str]]
 
 @record(frozen=True, slots=True, kw_only=True)
 class Separated:
-    """The files of a task; `others` belong to tasks beside it, `beside` are those tasks, `unclear` have no areas."""
+    """The files of a task; `others` belong to the tasks in `sharing`. Those in `unclear` have no areas."""
 
     files: Files
     others: tuple[str, ...] = ()
-    beside: tuple[str, ...] = ()
+    sharing: tuple[str, ...] = ()
     unclear: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Json]:
         """Return what is stored with the outcome of the task."""
-        return {"others": list(self.others), "beside": list(self.beside), "unclear": list(self.unclear)}
+        return {"others": list(self.others), "sharing": list(self.sharing), "unclear": list(self.unclear)}
 
 
 def separate(run: Grown, task: RunUnit, files: Files) -> Separated:
     """Return the files without those of other tasks that ran at the same time in the same worktree."""
     if not task.areas:
         return Separated(files=files)
-    sharing = [one for one in run.units.values() if _shares(one, task)]
+    sharing = [other for other in run.units.values() if _shares(other, task)]
     paths = [path for kind in files.values() for path in kind]
     elsewhere = set(outside(paths, task.areas))
-    owners = {path: [one.title for one in sharing if _has(one, path)] for path in sorted(elsewhere)}
+    owners = {path: [other.title for other in sharing if _has(other, path)] for path in sorted(elsewhere)}
     others = {path for path, titles in owners.items() if titles}
     return Separated(
         files={kind: [path for path in named if path not in others] for kind, named in files.items()},
         others=tuple(sorted(others)),
-        beside=tuple(dict.fromkeys(title for titles in owners.values() for title in titles)),
-        unclear=tuple(one.title for one in sharing if not one.areas) if elsewhere - others else (),
+        sharing=tuple(dict.fromkeys(title for titles in owners.values() for title in titles)),
+        unclear=tuple(other.title for other in sharing if not other.areas) if elsewhere - others else (),
     )
 
 
@@ -58,21 +58,21 @@ def verified(task: RunUnit) -> dict[str, Json]:
     if outcome.get("files_changed") is None:
         unknown = "Which files changed is not known: it takes git, and a helper on the agent's machine."
         return {"scope_match": None, "unexpected_files": [], "warnings": [unknown]}
-    beside = outcome.get("files_beside") or {}
+    separated = outcome.get("files_beside") or {}
     elsewhere = outside([path for paths in files.values() for path in paths], task.areas)
     warnings = [f"{len(elsewhere)} changed files lie outside the areas of the task."] if elsewhere else []
-    match = None if beside.get("unclear") else not elsewhere
-    return {"scope_match": match, "unexpected_files": elsewhere, "warnings": warnings + _warnings_of(beside)}
+    match = None if separated.get("unclear") else not elsewhere
+    return {"scope_match": match, "unexpected_files": elsewhere, "warnings": warnings + _warnings_of(separated)}
 
 
-def _warnings_of(beside: Mapping[str, Json]) -> list[str]:
+def _warnings_of(separated: Mapping[str, Json]) -> list[str]:
     """Return what the agent should know of files that are not counted as its own."""
     warnings = []
-    if beside.get("others"):
-        files, tasks = _named(beside["others"]), _named(beside["beside"])
+    if separated.get("others"):
+        files, tasks = _named(separated["others"]), _named(separated["sharing"])
         warnings.append(f"Not counted, since they are in the areas of tasks in the same worktree ({tasks}): {files}.")
-    if beside.get("unclear"):
-        tasks = _named(beside["unclear"])
+    if separated.get("unclear"):
+        tasks = _named(separated["unclear"])
         warnings.append(f"Tasks without areas ran at the same time in the same worktree ({tasks}): scope is unknown.")
     return warnings
 
@@ -81,14 +81,14 @@ def _has(task: RunUnit, path: str) -> bool:
     return any(covers(area, path) for area in task.areas)
 
 
-def _shares(one: RunUnit, task: RunUnit) -> bool:
+def _shares(other: RunUnit, task: RunUnit) -> bool:
     """Return True for another task that was in progress in the same worktree while this one was."""
-    if one.name == task.name or one.is_group or is_checkpoint(one):
+    if other.name == task.name or other.is_group or is_checkpoint(other):
         return False
     worktree = task.input("worktree")
-    if worktree is None or one.input("worktree") != worktree or one.started_at is None or task.started_at is None:
+    if worktree is None or other.input("worktree") != worktree or other.started_at is None or task.started_at is None:
         return False
-    return _before(one.started_at, task.finished_at) and _before(task.started_at, one.finished_at)
+    return _before(other.started_at, task.finished_at) and _before(task.started_at, other.finished_at)
 
 
 def _before(start: str, end: str | None) -> bool:

@@ -44,8 +44,8 @@ def parent_of(read: Grown, task_id: str | None) -> str | None:
 
 def name_of(read: Grown, args: StartTaskCall, parent: str | None, agent: str) -> str:
     """Return the name of the unit: the same for the same call, as long as the task is in progress."""
-    said = (args.phase_id, parent or "", args.caller_type, agent, str(args.name), str(args.goal))
-    stem = f"{slug_of(str(args.name))}-{digest_of(*said)}"
+    identity = (args.phase_id, parent or "", args.caller_type, agent, str(args.name), str(args.goal))
+    stem = f"{slug_of(str(args.name))}-{digest_of(*identity)}"
     names = (stem if number == 1 else f"{stem}-{number}" for number in range(1, len(read.units) + 2))
     return next(name for name in names if name not in read.units or not read.units[name].has_ended)
 

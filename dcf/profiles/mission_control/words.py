@@ -116,12 +116,12 @@ def outcome_of(task: RunUnit) -> Mapping[str, Json]:
     """Return what its agent said at the end: the output, or what it failed with."""
     if isinstance(task.output, Mapping):
         return task.output
-    told = task.doc.get("last_error")
+    error = task.doc.get("last_error")
     try:
-        found: Json = load(str(told).partition(": ")[2].rpartition("\n")[2]) if told else None
+        outcome: Json = load(str(error).partition(": ")[2].rpartition("\n")[2]) if error else None
     except ValueError:
-        found = None
-    return found if isinstance(found, Mapping) else {"outcome": {"summary": told}} if told else {}
+        outcome = None
+    return outcome if isinstance(outcome, Mapping) else {"outcome": {"summary": error}} if error else {}
 
 
 def failure_text(output: Mapping[str, Json]) -> str:

@@ -279,7 +279,7 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
     ),
     "approve": CommandRow(
         "answer_human_task",
-        "Answer a task of a run with approve. The first answer counts; who answered stands in the run's history. An output that waits at a gate for a person passes the gate.",
+        "Answer a task of a run with approve. The first answer counts; the run's history says who answered. An output that waits at a gate for a person passes the gate.",
     ),
     "tasks reject": CommandRow(
         "answer_human_task",

@@ -54,7 +54,7 @@ def test_the_templates_are_valid_as_they_are(project: Path) -> None:
 
 def test_every_call_that_the_templates_print_is_taken_by_its_tool(project: Path) -> None:
     assert call("init", "shop", "--mission-control").exit_code == 0
-    printed = [one for file in (project / ".claude").rglob("*.md") for one in CALL.findall(file.read_text())]
+    printed = [words for file in (project / ".claude").rglob("*.md") for words in CALL.findall(file.read_text())]
     assert {name for name, _ in printed} >= {"start_workflow", "start_phase", "start_task", "get_context"}
     for name, inside in printed:
         schema = schema_of(PROFILE.tools[name].arguments)

@@ -34,7 +34,7 @@ def test_on_a_terminal_the_output_is_shown_before_the_verdict_is_given(dcf: Dcf,
     approved = dcf("approve", run, "A", "--as", "alice", "-m", "Good.", stdin="y\n")
     assert (approved.exit_code, f"Gate sign of A of {run}: pass." in approved.stdout) == (0, True)
     assert world.run_status(run) is RunStatus.SUCCEEDED
-    (event,) = [one for one in events_of(dcf, run) if one["type"] == "GateDecided"]
+    (event,) = [event for event in events_of(dcf, run) if event["type"] == "GateDecided"]
     assert (event["verdict"], event["comment"]) == ("pass", "Good.")
 
 
@@ -42,7 +42,7 @@ def test_on_a_terminal_the_output_is_shown_before_the_verdict_is_given(dcf: Dcf,
 def test_reject_sends_the_output_back_with_the_comment(dcf: Dcf, world: World, run: str) -> None:
     rejected = dcf("tasks", "reject", run, "A", "--as", "alice", "--comment", "Too long.", "--json", stdin="y\n")
     assert json.loads(rejected.stdout.partition("\n")[2])["verdict"] == "fail"
-    (event,) = [one for one in events_of(dcf, run) if one["type"] == "GateDecided"]
+    (event,) = [event for event in events_of(dcf, run) if event["type"] == "GateDecided"]
     assert (event["verdict"], event["comment"]) == ("fail", "Too long.")
     assert world.run_status(run) is RunStatus.RUNNING
 

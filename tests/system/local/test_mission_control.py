@@ -102,15 +102,15 @@ async def test_the_end_of_a_phase_looks_for_the_outputs_of_its_plan(helping: Con
 async def test_agents_in_one_worktree_are_not_told_the_files_of_each_other(
     helping: Connecting, project: Repository
 ) -> None:
-    async with helping(project.root) as one, helping(project.root) as other:
-        workflow, phase = await started(one)
-        first = await task_of(one, workflow, phase)
+    async with helping(project.root) as agent, helping(project.root) as other:
+        workflow, phase = await started(agent)
+        first = await task_of(agent, workflow, phase)
         second = await other.call("start_task", phase_id=phase, agent_name="auditor")
         project.write("src/catalogue/new.py", "new\n")
         project.write("src/prices/new.py", "new\n")
-        ended = await done(one, first), await done(other, second)
-    assert [one["files_changed"]["added"] for one in ended] == [["src/catalogue/new.py"], ["src/prices/new.py"]]
-    assert [one["verification"]["scope_match"] for one in ended] == [True, True]
+        ended = await done(agent, first), await done(other, second)
+    assert [answer["files_changed"]["added"] for answer in ended] == [["src/catalogue/new.py"], ["src/prices/new.py"]]
+    assert [answer["verification"]["scope_match"] for answer in ended] == [True, True]
 
 
 async def test_a_workflow_of_another_directory_is_started_with_a_warning(

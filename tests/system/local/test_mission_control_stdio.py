@@ -64,12 +64,12 @@ async def test_scope_and_outputs_are_checked_over_stdio_too(tmp_path: Path, shor
         assert first["snapshot_type"] == "git"
         (project / "src").mkdir()
         (project / "src/other.py").write_text("new")
-        told = {"status": "success", "outcome": {"summary": "Known."}}
-        ended = await client.ok("complete_task", task_id=first["task_id"], **told)
+        success = {"status": "success", "outcome": {"summary": "Known."}}
+        ended = await client.ok("complete_task", task_id=first["task_id"], **success)
         assert ended["files_changed"]["added"] == ["src/other.py"]
         assert ended["verification"]["unexpected_files"] == ["src/other.py"]
         second = await client.ok("start_task", phase_id=phase, agent_name="auditor")
-        await client.ok("complete_task", task_id=second["task_id"], **told)
+        await client.ok("complete_task", task_id=second["task_id"], **success)
         missing = await client.failed("complete_phase", phase_id=phase, status="completed")
         assert missing.json["code"] == "OUTPUTS_MISSING"
         (project / "report.md").write_text("Known.")
