@@ -211,7 +211,7 @@ def _phase(seen: _Seen, phase: RunUnit) -> Json:
         },
         "duration_seconds": round(sum(seconds_between(one.started_at, one.finished_at) for one in tasks)),
         "started_at": begun_at(notes),
-        "completed_at": ended_at(notes),
+        "completed_at": ended_at(notes) or phase.finished_at,
         **_demanded(planned(seen.run).get(number_of(phase.name))),
     }
 

@@ -154,3 +154,12 @@ async def test_what_a_task_failed_with_begins_with_its_summary(site: Application
     states = (await ask(site, key_of(Scope.READ), "read_workflow_control_plane", workflow_id=workflow))["states"]
     (unit,) = [doc for name, doc in states.items() if name != "phase-1"]
     assert unit["last_error"].startswith("TaskFailed: No way.\n")
+
+
+async def test_a_phase_that_ended_with_its_workflow_has_the_time_of_its_end(client: ProfileClient) -> None:
+    workflow = str((await client.ok("start_workflow", name="plain"))["workflow_id"])
+    phase = (await client.ok("start_phase", workflow_id=workflow, number=1))["phase_id"]
+    await client.ok("start_task", phase_id=phase, agent_name="ada")
+    await client.ok("complete_workflow", workflow_id=workflow, status="failed")
+    (row,) = (await client.ok("get_context", workflow_id=workflow))["phase_summary"]
+    assert (row["status"], row["completed_at"] is None) == ("FAILED", False)
