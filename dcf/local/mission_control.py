@@ -16,13 +16,14 @@ from typing import Any, Final
 import anyio.to_thread
 
 from dcf.authoring.mission_files import read_texts, workflow_names, write_texts
-from dcf.errors import InvalidArgument
+from dcf.errors import DcfError, InvalidArgument
 from dcf.local import git, worktree
 from dcf.local.deepwork.tool_calls import ProfileCalls
 from dcf.local.git import GitRefused
 from dcf.local.working_root import WorkingDirectory
 from dcf.profiles.mission_control.outputs import found_outputs
-from dcf.values.json_text import Json
+from dcf.profiles.profile import Failure
+from dcf.values.json_text import Json, dump
 from dcf.values.located import Report
 from dcf.values.records import record
 
@@ -40,6 +41,15 @@ _KINDS: Final[Mapping[str, str]] = {"untracked": "added", "renamed": "added"}
 def is_one(profile: str | None, tool: str) -> bool:
     """Return True for a call that is looked into here."""
     return profile == PROFILE and tool in _TOOLS
+
+
+def rejected(error: DcfError) -> dict[str, Any]:
+    """Return a failure on this machine in the shape that clients of the profile know."""
+    from dcf.profiles.mission_control.profile import PROFILE as SERVED  # noqa: PLC0415 - its tools are not needed here
+
+    shown = SERVED.failed(Failure(code=error.code, message=error.message, hint=error.hint))
+    content = [{"type": "text", "text": dump(shown)}]
+    return {"content": content, "structuredContent": shown, "isError": True, "resultType": "complete"}
 
 
 @record(frozen=True, slots=True)

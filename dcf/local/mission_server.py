@@ -9,11 +9,8 @@ from mcp.server.context import CallNext, ServerRequestContext
 
 from dcf.errors import DcfError
 from dcf.local.deepwork.tool_calls import CallsHere
-from dcf.local.mission_control import PROFILE, MissionCall, is_one
+from dcf.local.mission_control import PROFILE, MissionCall, is_one, rejected
 from dcf.local.working_root import WorkingDirectory
-from dcf.profiles.mission_control.profile import PROFILE as SHAPES
-from dcf.profiles.profile import Failure
-from dcf.values.json_text import dump
 from dcf.values.records import record
 
 Context = ServerRequestContext[Any, Any]
@@ -36,12 +33,5 @@ class MissionServer:
         try:
             prepared = await call.prepared()
         except DcfError as error:
-            return _refused(error)
+            return rejected(error)
         return await call.finished(await inner.passed_on({**params, "arguments": prepared}))
-
-
-def _refused(error: DcfError) -> dict[str, Any]:
-    """Return a failure in the profile's shape."""
-    shown = SHAPES.failed(Failure(code=error.code, message=error.message, hint=error.hint))
-    content = [{"type": "text", "text": dump(shown)}]
-    return {"content": content, "structuredContent": shown, "isError": True, "resultType": "complete"}

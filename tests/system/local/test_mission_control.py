@@ -120,3 +120,12 @@ async def test_a_workflow_of_another_directory_is_started_with_a_warning(
         begun = await agent.call("start_workflow", name="shpo")
         assert "Workflows there: shop" in begun["warnings"][0]
         assert (await agent.call("start_workflow"))["objective"] == "Sell in zloty.", "the only one"
+
+
+async def test_files_that_cannot_be_read_are_reported_as_the_profile_reports(
+    helping: Connecting, project: Repository
+) -> None:
+    (project / ".claude/workflows/shop/workflow.md").write_bytes(b"\xff")
+    async with helping(project.root) as agent:
+        refused = await agent.call("start_workflow", name="shop")
+    assert (refused["error"], refused["code"], refused["reason"]) == (True, "VALIDATION_ERROR", "invalid_argument")
