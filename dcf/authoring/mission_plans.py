@@ -41,6 +41,9 @@ _AGENT: Final = ("type", "subagent_type", "scope", "outputs", "name", "goal")
 _FENCED: Final = re.compile(r"^```ya?ml[ \t]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 _FRONT: Final = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+(objectives?|scope|constraints?)[ \t]*:?[ \t]*$", re.IGNORECASE)
+_WORKFLOW_ID: Final = re.compile(r"^(ID|workflow[_ ]id)[ \t]*:", re.IGNORECASE)
+"""The line of definition.md that names the run: it is none of the objectives."""
+
 _ANY_HEADING: Final = re.compile(r"^#{1,6}[ \t]")
 
 
@@ -89,7 +92,7 @@ class PlannedPhase:
                 {"type": one.type, "subagent_type": one.subagent_type, "scope": list(one.scopes)} for one in self.agents
             ],
             "parallel": self.is_parallel,
-            "outputs": list(self.outputs),
+            "outputs": list(dict.fromkeys((*self.outputs, *(path for one in self.agents for path in one.outputs)))),
             "completion": self.completion,
             "requires": list(self.requires),
             "checkpoint": "human" if self.has_checkpoint else None,
@@ -249,6 +252,6 @@ def _sections(text: str) -> dict[str, str]:
             current = found.setdefault(name, [])
         elif _ANY_HEADING.match(line):
             current = None
-        elif current is not None:
+        elif current is not None and not _WORKFLOW_ID.match(line):
             current.append(line)
     return {name: told for name, lines in found.items() if (told := "\n".join(lines).strip())}

@@ -1,10 +1,10 @@
 """The verbs on runs that grow: open one, add units, seal, take back, close. They call and describe."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from dcf.core.documents.codec import read_meta
-from dcf.core.documents.model import RunStatus
+from dcf.core.documents.model import RunStatus, Status
 from dcf.core.documents.operations import RunAnswer
 from dcf.core.lifecycle.creation import Create
 from dcf.core.lifecycle.starting import check_tags
@@ -254,12 +254,16 @@ def seal_group(
     *,
     only_if_done: Annotated[bool, Argument(means="Refuse while something in it is open.")] = False,
     force: Annotated[bool, Argument(means="Skip what has not ended well.", listed=False)] = False,
+    ends: Annotated[
+        Literal["succeeded", "failed"] | None,
+        Argument(means="The group ends so although units in it failed; refused while one is open.", listed=False),
+    ] = None,
     request_id: RequestId = None,
     reason: Reason = None,
 ) -> Answered[SealedGroup] | RefusedWith:
     """Say that nothing more comes into a group, or into the run: it ends once all that is in it has ended well."""
     _require_member(on, workflow_id)
-    wish = Seal(group=group, only_if_done=only_if_done, force=force)
+    wish = Seal(group=group, only_if_done=only_if_done, force=force, ends=Status(ends) if ends else None)
     done = on.growing.seal_group(workflow_id, wish, reason=reason, request_id=request_id)
     if isinstance(done, Refusal):
         return RefusedWith(done, {"group": group})

@@ -193,7 +193,7 @@ def gate_row(workflow_id: str, state: str, doc: StateDoc, gate: OpenGate) -> dic
         "workflow_id": workflow_id,
         "state": state,
         "epoch": doc.lease.epoch,
-        "title": f"Judge the output of '{state}' (gate '{gate.name}')",
+        "title": f"Judge the output of '{doc.extra.get('title') or state}' (gate '{gate.name}')",
         "gate": gate.name,
         "content_sha256": None if doc.gated is None else doc.gated.sha256,
         "asked_by": doc.lease.owner_agent_id,

@@ -133,8 +133,8 @@ def _answered(answer: Mapping[str, Json]) -> str:
     ),
     command=Command(
         name="approve",
-        summary="""Answer a task of a run with approve. The first answer counts; who answered stands in the run's
-        history.
+        summary="""Answer a task of a run with approve. The first answer counts; the run's history says who
+        answered. An output that waits at a gate for a person passes the gate.
 
         The answer is about the task that you read: name its visit with --epoch. Without it the command shows the task
         on a terminal, and asks. If the state was entered again by then, the answer is refused (conflict).
@@ -147,7 +147,7 @@ def _answered(answer: Mapping[str, Json]) -> str:
     also=(
         Command(
             name="tasks reject",
-            summary="Answer a task of a run with reject, and say why with --comment.",
+            summary="Answer a task of a run with reject, and say why with --comment. An output at a gate is sent back.",
             show=_SHOWN,
             before=_READ,
             fixed={"choice": "reject"},

@@ -280,9 +280,12 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
     ),
     "approve": CommandRow(
         "answer_human_task",
-        "Answer a task of a run with approve. The first answer counts; who answered stands in the run's history.",
+        "Answer a task of a run with approve. The first answer counts; the run's history says who answered. An output that waits at a gate for a person passes the gate.",
     ),
-    "tasks reject": CommandRow("answer_human_task", "Answer a task of a run with reject, and say why with --comment."),
+    "tasks reject": CommandRow(
+        "answer_human_task",
+        "Answer a task of a run with reject, and say why with --comment. An output at a gate is sent back.",
+    ),
     "tasks answer": CommandRow("answer_human_task", "Answer a task of a run with one of its choices."),
     "projects add": CommandRow(
         "put_project", "Make a project known, or add to it: call this once where you begin to work in a directory."
