@@ -1,0 +1,125 @@
+"""`RecordCodec` and `json_method`: records as JSON objects and back, derived from the types of the records' fields.
+
+A codec says only what the types do not: which members there are and in which order, their names, which integers are
+points in time, and what is left out. Its methods are compiled when they are first called, into what one would write by
+hand. pydantic is not used: reading must repair what an operator damaged, and child processes lack pydantic.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
+
+from dcf.values.json_text import Json
+from dcf.values.record_json.members import Member, Nested, members_of
+from dcf.values.record_json.reading import reading
+from dcf.values.record_json.writing import writing
+
+R = TypeVar("R")
+LeftOut: TypeAlias = Literal["nothing", "none", "empty", "defaults"]
+"""Members that an object lacks: those that are None, also those that are empty, or those with the field's default."""
+
+_NOTHING: Final[Mapping[str, Any]] = {}
+
+
+class Codec(Protocol):
+    """Writes and reads values of one type."""
+
+    def write(self, value: Any, /) -> Json:
+        """Return the value as JSON."""
+
+    def read(self, document: Json, /) -> Any:
+        """Return the value that was written."""
+
+
+class RecordCodec(Generic[R]):
+    """Writes and reads the JSON of one kind of record.
+
+    `attributes` are those of the record in the order of the JSON, all fields by default. `people.groups` is an
+    attribute of a record in it, `**facts` the members of a mapping. `named` are the names that differ in the JSON. The
+    integers in `times` are text there. `codecs` are those of attributes, by the attributes' names.
+
+    The reader is lenient: what is damaged has the field's default, or else is empty. With `strict` it raises KeyError,
+    TypeError or ValueError where something is missing, and does not look at plain values.
+    """
+
+    def __init__(
+        self,
+        kind: type[R],
+        attributes: str = "",
+        *,
+        named: Mapping[str, str] = _NOTHING,
+        times: str = "",
+        left_out: LeftOut = "nothing",
+        codecs: Mapping[str, Codec] = _NOTHING,
+        strict: bool = False,
+        shown: bool = False,
+    ) -> None:
+        self._kind, self._strict, self._shown = kind, strict, shown
+        self._attributes, self._named, self._times, self._left_out = attributes, named, times, left_out
+        self._codecs = codecs
+
+    def write(self, value: R, /) -> dict[str, Json]:
+        """Return the record as a JSON object."""
+        own = vars(self)
+        if "write" not in own:  # the compiled one takes the place of this method
+            own["write"] = _compiled("write", *writing(self._members()))
+        written: dict[str, Json] = own["write"](value)
+        return written
+
+    def read(self, document: Json, /, **others: Any) -> R:
+        """Return the record that was written. `others` are the fields that are not in the JSON."""
+        own = vars(self)
+        if "read" not in own:
+            own["read"] = _compiled("read", *reading(self._kind, self._members(), strict=self._strict))
+        made: R = own["read"](document, **others)
+        return made
+
+    def _members(self) -> tuple[Member, ...]:
+        times = frozenset(self._times.split())
+        attributes = self._attributes.split()
+        return members_of(self._kind, attributes, self._named, times, self._left_out, self._codecs, self._nested)
+
+    def _nested(self, kind: type[Any]) -> Nested:
+        """Return what writes and reads a record in this one."""
+        if self._shown and hasattr(kind, "as_json"):
+            return AsJson
+        return RecordCodec(kind, times=self._times, left_out=self._left_out, strict=self._strict, shown=self._shown)
+
+
+class AsJson:
+    """Writes a record as its method `as_json` does."""
+
+    @staticmethod
+    def write(value: Any) -> Json:
+        """Return the record as JSON."""
+        return value.as_json()
+
+
+def json_method(
+    attributes: str = "",
+    *,
+    named: Mapping[str, str] = _NOTHING,
+    times: str = "",
+    left_out: LeftOut = "nothing",
+    codecs: Mapping[str, Codec] = _NOTHING,
+) -> Callable[[Any], dict[str, Json]]:
+    """Return the method `as_json` of a record, by which readers see it. The arguments are those of `RecordCodec`."""
+
+    def as_json(self: Any) -> dict[str, Json]:
+        codec = RecordCodec(
+            type(self), attributes, named=named, times=times, left_out=left_out, codecs=codecs, shown=True
+        )
+        written: dict[str, Json] = codec.write(self)
+        type(self).as_json = codec.write  # what was compiled takes the place of this function
+        return written
+
+    return as_json
+
+
+def _compiled(name: str, source: str, names: dict[str, Any]) -> Callable[..., Any]:
+    # nosemgrep: nothing-of-a-caller-is-executed - the text is made of names of our own fields
+    exec(source, names)  # noqa: S102 - the names of our own fields
+    method: Callable[..., Any] = names[name]
+    return method
+
+
+__all__ = ["Codec", "RecordCodec", "json_method"]
