@@ -151,7 +151,7 @@ def test_a_record_in_another_is_written_by_the_codec_that_is_named_for_it() -> N
     assert codec.read(codec.write(cart), made_at=0) == cart
 
 
-def test_a_view_has_properties_the_members_of_mappings_and_the_views_of_records_inside() -> None:
+def test_a_view_has_properties_members_of_mappings_and_views_of_records_inside() -> None:
     assert CART.as_json() == {
         "cart": "a",
         "is_sold": True,
@@ -226,7 +226,7 @@ def test_a_strict_reader_takes_the_default_of_what_an_older_version_did_not_writ
     assert RecordCodec(Cart, strict=True).read({"name": "a", "made_at": 5}) == Cart(name="a", made_at=5)
 
 
-def test_a_method_that_was_taken_before_its_first_call_works_as_often_as_it_is_called() -> None:
+def test_a_method_that_was_taken_before_its_first_call_works_each_time() -> None:
     codec = RecordCodec(Wheel)
     write, read = codec.write, codec.read
     assert [write(Wheel(size=2)), write(Wheel(size=3))] == [{"size": 2, "spokes": []}, {"size": 3, "spokes": []}]

@@ -208,7 +208,7 @@ _VERDICT: Final = RecordCodec(GateVerdict, named={"sha256": "content_sha256"}, l
 
 
 class _StoredVerdict:
-    """A verdict in a record has its facts twice: as readers see them, and by themselves."""
+    """A verdict in a record has its facts twice: among the other members, as readers see them, and as a member."""
 
     read = staticmethod(_VERDICT.read)
 

@@ -1,17 +1,14 @@
 """`RecordCodec` and `json_method`: records as JSON objects and back, derived from the types of the records' fields.
 
-A codec says only what the types do not: which members there are and in which order, their names, which integers are
-points in time, and what is left out. Its methods are compiled when they are first called, into what one would write by
-hand. pydantic is not used: reading must repair what an operator damaged, and child processes lack pydantic.
+A codec adds to the types only the order and the names of members, points in time, and the members to leave out. Its
+methods are compiled at their first call, so a member costs no call of a function. pydantic does not serve here: a
+reader must repair damaged documents, and child processes of the host lack pydantic.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from dcf.values.json_text import Json
-from dcf.values.record_json.members import Member, Nested, members_of
-from dcf.values.record_json.reading import reading
-from dcf.values.record_json.writing import writing
 
 R = TypeVar("R")
 LeftOut: TypeAlias = Literal["nothing", "none", "empty", "defaults"]
@@ -61,7 +58,7 @@ class RecordCodec(Generic[R]):
         """Return the record as a JSON object."""
         own = vars(self)
         if "write" not in own:  # the compiled one takes the place of this method
-            own["write"] = _compiled("write", *writing(self._members()))
+            own["write"] = self._compiled("write")
         written: dict[str, Json] = own["write"](value)
         return written
 
@@ -69,16 +66,32 @@ class RecordCodec(Generic[R]):
         """Return the record that was written. `others` are the fields that are not in the JSON."""
         own = vars(self)
         if "read" not in own:
-            own["read"] = _compiled("read", *reading(self._kind, self._members(), strict=self._strict))
+            own["read"] = self._compiled("read")
         made: R = own["read"](document, **others)
         return made
 
-    def _members(self) -> tuple[Member, ...]:
-        times = frozenset(self._times.split())
-        attributes = self._attributes.split()
-        return members_of(self._kind, attributes, self._named, times, self._left_out, self._codecs, self._nested)
+    def _compiled(self, name: str) -> Callable[..., Any]:
+        # Imported here, because many commands import codecs and call none.
+        from dcf.values.record_json.members import members_of  # noqa: PLC0415
+        from dcf.values.record_json.reading import reading  # noqa: PLC0415
+        from dcf.values.record_json.writing import writing  # noqa: PLC0415
 
-    def _nested(self, kind: type[Any]) -> Nested:
+        members = members_of(
+            self._kind,
+            self._attributes.split(),
+            named=self._named,
+            times=frozenset(self._times.split()),
+            left_out=self._left_out,
+            codecs=self._codecs,
+            nested=self._nested,
+        )
+        source, names = writing(members) if name == "write" else reading(self._kind, members, strict=self._strict)
+        # nosemgrep: nothing-of-a-caller-is-executed - the text is made of names of our own fields
+        exec(source, names)  # noqa: S102 - the names of our own fields
+        method: Callable[..., Any] = names[name]
+        return method
+
+    def _nested(self, kind: type[Any]) -> Any:
         """Return what writes and reads a record in this one."""
         if self._shown and hasattr(kind, "as_json"):
             return AsJson
@@ -113,13 +126,6 @@ def json_method(
         return written
 
     return as_json
-
-
-def _compiled(name: str, source: str, names: dict[str, Any]) -> Callable[..., Any]:
-    # nosemgrep: nothing-of-a-caller-is-executed - the text is made of names of our own fields
-    exec(source, names)  # noqa: S102 - the names of our own fields
-    method: Callable[..., Any] = names[name]
-    return method
 
 
 __all__ = ["Codec", "RecordCodec", "json_method"]

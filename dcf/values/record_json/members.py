@@ -1,7 +1,4 @@
-"""What a codec knows of the members of an object: attribute, name, type and default of each, looked up in the record.
-
-A type is looked up when a codec is first used, and not when a module is imported.
-"""
+"""Looks up the members of an object in the record: attribute, name, type and default of each."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -13,14 +10,14 @@ from typing import Any, Final, TypeAlias, Union, get_args, get_origin, get_type_
 from dcf.values.records import record
 
 Nested: TypeAlias = Any
-"""What writes and reads a record that is in another: it has the methods of a codec."""
+"""The codec of a record in another: an object or a class with the methods of `Codec`."""
 
 SPREAD: Final = "**"
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class Member:
-    """One member. `attribute` is a path of names; `nested` makes the codec of a record in it."""
+    """One member. `attribute` is a path of names. `codecs` are those of attributes; `nested` makes one for a record."""
 
     attribute: str
     name: str
@@ -29,8 +26,17 @@ class Member:
     is_time: bool
     left_out: str
     is_spread: bool
-    has_codec: bool
+    codecs: Mapping[str, Nested]
     nested: Callable[[Any], Nested]
+
+    @property
+    def has_codec(self) -> bool:
+        """True if a codec was named for the attribute."""
+        return self.attribute in self.codecs
+
+    def codec(self, hint: Any) -> Nested:
+        """Return the codec of a record of this type in the member."""
+        return self.codecs.get(self.attribute) or self.nested(hint)
 
     @property
     def condition(self) -> str | None:
@@ -43,43 +49,25 @@ class Member:
 
 
 def members_of(
-    kind: type[Any],
-    attributes: Sequence[str],
-    named: Mapping[str, str],
-    times: frozenset[str],
-    left_out: str,
-    codecs: Mapping[str, Nested],
-    nested: Callable[[Any], Nested],
+    kind: type[Any], attributes: Sequence[str], *, named: Mapping[str, str], times: frozenset[str], **others: Any
 ) -> tuple[Member, ...]:
-    """Return the members of the JSON of a record, in order."""
-    return tuple(
-        _member(kind, attribute, named, times, left_out, codecs, nested)
-        for attribute in attributes or [item.name for item in fields(kind)]
-    )
-
-
-def _member(
-    kind: type[Any],
-    spelled: str,
-    named: Mapping[str, str],
-    times: frozenset[str],
-    left_out: str,
-    codecs: Mapping[str, Nested],
-    nested: Callable[[Any], Nested],
-) -> Member:
-    attribute = spelled.removeprefix(SPREAD)
-    hint, default = _looked_up(kind, attribute)
-    return Member(
-        attribute=attribute,
-        name=named.get(attribute, attribute.rpartition(".")[2]),
-        hint=hint,
-        default=default,
-        is_time=attribute in times,
-        left_out=left_out,
-        is_spread=spelled.startswith(SPREAD),
-        has_codec=attribute in codecs,
-        nested=lambda hint: codecs.get(attribute) or nested(hint),
-    )
+    """Return the members of the JSON of a record, in order: all fields, or these attributes."""
+    members = []
+    for spelled in attributes or [item.name for item in fields(kind)]:
+        attribute = spelled.removeprefix(SPREAD)
+        hint, default = _looked_up(kind, attribute)
+        members.append(
+            Member(
+                attribute=attribute,
+                name=named.get(attribute, attribute.rpartition(".")[2]),
+                hint=hint,
+                default=default,
+                is_time=attribute in times,
+                is_spread=spelled.startswith(SPREAD),
+                **others,
+            )
+        )
+    return tuple(members)
 
 
 def _looked_up(kind: type[Any], attribute: str) -> tuple[Any, Any]:

@@ -128,7 +128,7 @@ class _Reader:
         if self._member.is_time:
             return f"from_text({value})" if empty == "None" else f"(from_text({value}) or {empty})"
         if hint is int:
-            return f"(int({value}) if {value}.__class__ in numbers and 0 < {value} <= largest else {empty})"
+            return f"(int({value}) if {value}.__class__ in numbers and 0 <= {value} <= largest else {empty})"
         if hint in (str, bool):
             return f"({value} if {value}.__class__ is {hint.__name__} else {empty})"
         if isinstance(hint, type) and issubclass(hint, Enum):
@@ -160,7 +160,7 @@ class _Reader:
         return f"{self._named(hint)}({value})" if isinstance(hint, type) and issubclass(hint, Enum) else value
 
     def _nested(self, hint: Any) -> str:
-        return self._named(self._member.nested(hint))
+        return self._named(self._member.codec(hint))
 
     def _named(self, value: Any) -> str:
         name = f"name_{len(self._names)}"

@@ -15,8 +15,8 @@ def writing(members: Sequence[Member]) -> tuple[str, dict[str, Any]]:
     for number, member in enumerate(members):
         condition, writer = member.condition, _Writer(member, names)
         if member.is_spread:
-            kept = "" if member.left_out == "nothing" else " if v is not None"
-            lines.append(f"    d.update({{k: v for k, v in r.{member.attribute}.items(){kept}}})")
+            condition = "" if member.left_out == "nothing" else " if v is not None"
+            lines.append(f"    d.update({{k: v for k, v in r.{member.attribute}.items(){condition}}})")
         elif condition is None:
             lines.append(f"    d[{member.name!r}] = {writer.expression(member.hint, f'r.{member.attribute}')}")
         else:
@@ -52,7 +52,7 @@ class _Writer:
             return f"list({value})" if written == item else f"[{written} for {item} in {value}]"
         if is_record(hint) or self._member.has_codec:
             name = f"codec_{len(self._names)}"
-            self._names[name] = self._member.nested(hint)
+            self._names[name] = self._member.codec(hint)
             return f"{name}.write({value})"
         if self._member.is_time:
             return f"to_text({value})"
