@@ -222,8 +222,13 @@ def test_a_strict_reader_raises_where_it_cannot_make_the_record(document: Json) 
         kinds.read(document)
 
 
-def test_a_strict_reader_takes_the_default_of_what_an_older_version_did_not_write() -> None:
-    assert RecordCodec(Cart, strict=True).read({"name": "a", "made_at": 5}) == Cart(name="a", made_at=5)
+def test_a_strict_reader_takes_the_default_of_what_may_be_left_out() -> None:
+    with pytest.raises(KeyError):
+        RecordCodec(Wheel, strict=True).read({"size": 5})
+    assert RecordCodec(Wheel, strict=True, added="spokes").read({"size": 5}) == Wheel(size=5)
+    assert RecordCodec(Cart, strict=True, left_out="none").read({"name": "a", "made_at": 5}) == Cart(
+        name="a", made_at=5
+    )
 
 
 def test_a_method_that_was_taken_before_its_first_call_works_each_time() -> None:

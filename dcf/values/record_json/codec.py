@@ -35,7 +35,8 @@ class RecordCodec(Generic[R]):
     integers in `times` are text there. `codecs` are those of attributes, by the attributes' names.
 
     The reader is lenient: what is damaged has the field's default, or else is empty. With `strict` it raises KeyError,
-    TypeError or ValueError where something is missing, and does not look at plain values.
+    TypeError or ValueError where something is missing, and does not look at plain values. Documents of older versions
+    lack the attributes in `added`. Records inside are written and read the same way.
     """
 
     def __init__(
@@ -48,11 +49,12 @@ class RecordCodec(Generic[R]):
         left_out: LeftOut = "nothing",
         codecs: Mapping[str, Codec] = _NOTHING,
         strict: bool = False,
+        added: str = "",
         shown: bool = False,
     ) -> None:
         self._kind, self._strict, self._shown = kind, strict, shown
         self._attributes, self._named, self._times, self._left_out = attributes, named, times, left_out
-        self._codecs = codecs
+        self._codecs, self._added = codecs, added
 
     def write(self, value: R, /) -> dict[str, Json]:
         """Return the record as a JSON object."""
@@ -81,6 +83,7 @@ class RecordCodec(Generic[R]):
             self._attributes.split(),
             named=self._named,
             times=frozenset(self._times.split()),
+            added=frozenset(self._added.split()),
             left_out=self._left_out,
             codecs=self._codecs,
             nested=self._nested,
@@ -95,7 +98,14 @@ class RecordCodec(Generic[R]):
         """Return what writes and reads a record in this one."""
         if self._shown and hasattr(kind, "as_json"):
             return AsJson
-        return RecordCodec(kind, times=self._times, left_out=self._left_out, strict=self._strict, shown=self._shown)
+        return RecordCodec(
+            kind,
+            times=self._times,
+            left_out=self._left_out,
+            strict=self._strict,
+            added=self._added,
+            shown=self._shown,
+        )
 
 
 class AsJson:

@@ -26,6 +26,8 @@ class Member:
     is_time: bool
     left_out: str
     is_spread: bool
+    is_read: bool
+    is_optional: bool
     codecs: Mapping[str, Nested]
     nested: Callable[[Any], Nested]
 
@@ -49,13 +51,20 @@ class Member:
 
 
 def members_of(
-    kind: type[Any], attributes: Sequence[str], *, named: Mapping[str, str], times: frozenset[str], **others: Any
+    kind: type[Any],
+    attributes: Sequence[str],
+    *,
+    named: Mapping[str, str],
+    times: frozenset[str],
+    added: frozenset[str],
+    left_out: str,
+    **others: Any,
 ) -> tuple[Member, ...]:
     """Return the members of the JSON of a record, in order: all fields, or these attributes."""
     members = []
     for spelled in attributes or [item.name for item in fields(kind)]:
         attribute = spelled.removeprefix(SPREAD)
-        hint, default = _looked_up(kind, attribute)
+        hint, default, is_field = _looked_up(kind, attribute)
         members.append(
             Member(
                 attribute=attribute,
@@ -64,24 +73,29 @@ def members_of(
                 default=default,
                 is_time=attribute in times,
                 is_spread=spelled.startswith(SPREAD),
+                left_out=left_out,
+                is_optional=left_out != "nothing" or attribute in added,
+                is_read=is_field and not spelled.startswith(SPREAD),
                 **others,
             )
         )
     return tuple(members)
 
 
-def _looked_up(kind: type[Any], attribute: str) -> tuple[Any, Any]:
-    """Return the type and the default of an attribute of a record, or of a record in it."""
+def _looked_up(kind: type[Any], attribute: str) -> tuple[Any, Any, bool]:
+    """Return the type and the default of an attribute of a record, or of a record in it, and whether it is a field."""
     hint: Any = kind
     default: Any = MISSING
+    is_field = True
     for name in attribute.split("."):
         kind, _ = plain_type(hint)
         field: Field[Any] | None = kind.__dataclass_fields__.get(name)
         if field is None:
-            hint, default = get_type_hints(getattr(kind, name).fget)["return"], MISSING
+            hint, is_field = get_type_hints(getattr(kind, name).fget)["return"], False
+            default = () if is_container(hint) else MISSING
         else:
             hint, default = get_type_hints(kind)[name], _default(field)
-    return hint, default
+    return hint, default, is_field
 
 
 def _default(field: "Field[Any]") -> Any:

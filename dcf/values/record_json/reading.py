@@ -30,7 +30,7 @@ def reading(kind: type[Any], members: Sequence[Member], *, strict: bool) -> tupl
     if not strict:
         lines.append("    d = d if d.__class__ is dict else {}")
     values: dict[str, str] = {}
-    for number, member in enumerate(item for item in members if not item.is_spread):
+    for number, member in enumerate(item for item in members if item.is_read):
         values[member.attribute] = f"a_{number}"
         reader = _Reader(member, names, strict=strict)
         lines += [f"    {line}" for line in reader.lines(f"a_{number}", f"default_{number}")]
@@ -65,7 +65,7 @@ class _Reader:
             empty = default or ("None" if optional else self._empty(hint))
             return [f"v = d.get({name})", f"{variable} = {self._lenient(hint, 'v', empty, 0)}"]
         strict = self._strictly(member.hint, "v", 0)
-        if default is None:
+        if default is None or not member.is_optional:
             return [f"v = d[{name}]", f"{variable} = {strict}"]
         return [f"v = d.get({name}, missing)", f"{variable} = {default} if v is missing else {strict}"]
 
