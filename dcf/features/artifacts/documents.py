@@ -1,71 +1,39 @@
 """Reads and writes the stored records of artifacts and uploads. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields
-from typing import Any
+from typing import Final
 
-from dcf.features.artifacts.model import Artifact, ArtifactKind, ArtifactPart, Upload, Where
+from dcf.features.artifacts.model import Artifact, ArtifactPart, Upload, Where
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import RecordCodec
+
+_KIND: Final = "kind.name kind.content_type kind.state kind.agent_id kind.created_by kind.attempt kind.metadata"
+_NAMED: Final = {"artifact_id": "id", "upload_id": "upload"}
+_ARTIFACT: Final = RecordCodec(
+    Artifact, f"artifact_id {_KIND} size sha256 upload_id", named=_NAMED, left_out="none", strict=True
+)
+_UPLOAD: Final = RecordCodec(Upload, f"artifact_id {_KIND} upload_id of", named=_NAMED, left_out="none", strict=True)
 
 
 def write_artifact(found: Artifact) -> dict[str, Json]:
     """Write the stored record of an artifact."""
-    return {
-        "id": found.artifact_id,
-        **_write_kind(found.kind),
-        "size": found.size,
-        "sha256": found.sha256,
-        "upload": found.upload_id,
-        **_write_parts(found.parts),
-        "at": found.created_at,
-    }
+    return {**_ARTIFACT.write(found), **_write_parts(found.parts), "at": found.created_at}
 
 
 def read_artifact(document: Mapping[str, Json]) -> Artifact:
     """Read what `write_artifact` wrote."""
-    return Artifact(
-        artifact_id=document["id"],
-        kind=_read_kind(document),
-        size=document["size"],
-        sha256=document["sha256"],
-        upload_id=document["upload"],
-        parts=tuple(_read_parts(document)),
-        created_at=document["at"],
-    )
+    return _ARTIFACT.read(document, parts=tuple(_read_parts(document)), created_at=document["at"])
 
 
 def write_upload(found: Upload) -> dict[str, Json]:
     """Write the stored record of an upload."""
-    return {
-        "id": found.artifact_id,
-        **_write_kind(found.kind),
-        "upload": found.upload_id,
-        "of": found.of,
-        **_write_parts(found.parts.values()),
-        "at": found.touched_at,
-    }
+    return {**_UPLOAD.write(found), **_write_parts(found.parts.values()), "at": found.touched_at}
 
 
 def read_upload(document: Mapping[str, Json]) -> Upload:
     """Read what `write_upload` wrote."""
-    parts = _read_parts(document)
-    return Upload(
-        artifact_id=document["id"],
-        kind=_read_kind(document),
-        upload_id=document["upload"],
-        of=document["of"],
-        parts={one.number: one for one in parts},
-        touched_at=document["at"],
-    )
-
-
-def _write_kind(kind: ArtifactKind) -> dict[str, Json]:
-    return {name: value for name, value in asdict(kind).items() if value is not None}
-
-
-def _read_kind(document: Mapping[str, Json]) -> ArtifactKind:
-    known: dict[str, Any] = {one.name: document[one.name] for one in fields(ArtifactKind) if one.name in document}
-    return ArtifactKind(**known)
+    parts = {one.number: one for one in _read_parts(document)}
+    return _UPLOAD.read(document, parts=parts, touched_at=document["at"])
 
 
 def _write_parts(parts: Iterable[ArtifactPart]) -> dict[str, Json]:

@@ -12,8 +12,8 @@ from typing import Final
 from dcf.core.documents.decision import Event
 from dcf.core.documents.model import Meta
 from dcf.errors import TooLarge
-from dcf.values.instants import to_text
 from dcf.values.json_text import Json, byte_length
+from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
@@ -93,22 +93,11 @@ class Artifact:
         """True if all its bytes are kept in Redis."""
         return all(part.where is Where.REDIS for part in self.parts)
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as callers see it."""
-        kind = self.kind
-        return {
-            "artifact_id": self.artifact_id,
-            "name": kind.name,
-            "content_type": kind.content_type,
-            "size": self.size,
-            "sha256": self.sha256,
-            "state": kind.state,
-            "attempt": kind.attempt,
-            "agent_id": kind.agent_id,
-            "created_by": kind.created_by,
-            "created_at": to_text(self.created_at),
-            "metadata": dict(kind.metadata),
-        }
+    as_json = json_method(
+        "artifact_id kind.name kind.content_type size sha256 kind.state kind.attempt kind.agent_id kind.created_by "
+        "created_at kind.metadata",
+        times="created_at",
+    )
 
 
 @record(frozen=True, slots=True, kw_only=True)
