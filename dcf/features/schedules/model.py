@@ -19,6 +19,7 @@ from dcf.errors import InvalidArgument, TooLarge
 from dcf.features.schedules.timing import Cron, Every, Timing, read_cron, read_every
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, byte_length
+from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
 
 MOST_SCHEDULES: Final = 1000
@@ -65,9 +66,7 @@ class ScheduleTrouble:
     hint: str
     at: int
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
-        return {"code": self.code, "message": self.message, "hint": self.hint, "at": to_text(self.at)}
+    as_json = json_method(times="at")
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -86,19 +85,7 @@ class TickRecord:
     why: str | None = None
     told: str | None = None
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON, without what is empty."""
-        found: dict[str, Json] = {
-            "outcome": self.outcome,
-            "tick": None if self.tick is None else to_text(self.tick),
-            "last": None if self.last is None else to_text(self.last),
-            "count": None if self.count == 1 else self.count,
-            "run": self.run,
-            "why": self.why,
-            "told": self.told,
-            "at": to_text(self.at),
-        }
-        return {name: value for name, value in found.items() if value is not None}
+    as_json = json_method("outcome tick last count run why told at", times="tick last at", left_out="defaults")
 
 
 @record(frozen=True, slots=True, kw_only=True)
