@@ -231,6 +231,11 @@ def test_a_strict_reader_takes_the_default_of_what_may_be_left_out() -> None:
     )
 
 
+def test_a_strict_reader_takes_a_damaged_time_as_none_where_a_field_may_be_none() -> None:
+    codec = RecordCodec(Cart, "name made_at sold_at", times="made_at sold_at", strict=True)
+    assert codec.read({"name": "a", "made_at": "soon", "sold_at": "never"}) == Cart(name="a", made_at=0)
+
+
 def test_a_method_that_was_taken_before_its_first_call_works_each_time() -> None:
     codec = RecordCodec(Wheel)
     write, read = codec.write, codec.read

@@ -43,10 +43,10 @@ class Member:
     @property
     def condition(self) -> str | None:
         """The expression of `v` by which the member is written; None if it always is."""
+        if self.left_out == "defaults" and self.default is not None:
+            return None if self.default is MISSING else "v != default" if self.default else "v"
         if self.left_out == "empty" and is_container(self.hint):
             return "v"
-        if self.left_out == "defaults" and self.default is not MISSING and self.default is not None:
-            return "v != default" if self.default else "v"
         return "v is not None" if self.left_out != "nothing" and plain_type(self.hint)[1] else None
 
 
@@ -92,7 +92,7 @@ def _looked_up(kind: type[Any], attribute: str) -> tuple[Any, Any, bool]:
         field: Field[Any] | None = kind.__dataclass_fields__.get(name)
         if field is None:
             hint, is_field = get_type_hints(getattr(kind, name).fget)["return"], False
-            default = () if is_container(hint) else MISSING
+            default = () if is_container(hint) else None if plain_type(hint)[1] else MISSING
         else:
             hint, default = get_type_hints(kind)[name], _default(field)
     return hint, default, is_field

@@ -139,6 +139,8 @@ class _Reader:
     def _strictly(self, hint: Any, value: str, depth: int) -> str:
         """Return the expression of a value that is not damaged."""
         plain, optional = plain_type(hint)
+        if self._member.is_time and optional:
+            return f"from_text({value})"
         read = self._strictly_plain(plain, value, depth)
         return read if read == value or not optional else f"(None if {value} is None else {read})"
 
