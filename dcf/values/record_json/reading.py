@@ -152,6 +152,7 @@ class _Reader:
             return value if read == item else f"{{{key}: {read} for {key}, {item} in {value}.items()}}"
         if is_kind_of(origin, Sequence):
             read = self._strictly(inner[0], item, depth + 1)
+            value = f"({value} or ())" if self._member.left_out != "nothing" else value
             return f"tuple({value})" if read == item else f"tuple([{read} for {item} in {value}])"
         if is_record(hint) or self._member.has_codec:
             return f"{self._nested(hint)}.read({value})"
