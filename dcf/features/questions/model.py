@@ -67,6 +67,11 @@ class Question:
         return f"q{self.number}"
 
     @property
+    def whom(self) -> str:
+        """In words, who is asked."""
+        return opened(self).whom
+
+    @property
     def is_open(self) -> bool:
         """True if an answer may still come."""
         return self.answer is None and not self.is_given_up
