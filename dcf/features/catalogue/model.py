@@ -111,17 +111,7 @@ class NewDefinition:
     @property
     def said(self) -> dict[str, Json]:
         """What the definition says, whatever its name: the hash is taken over it."""
-        return {
-            "kind": str(self.kind),
-            "content": self.content,
-            "description": self.description,
-            "tags": list(self.tags),
-            "keywords": list(self.keywords),
-            "globs": list(self.globs),
-            "always_apply": self.always_apply,
-            "complexity": self.complexity,
-            "attributes": dict(self.attributes or {}),
-        }
+        return {**_SAID.write(self), "attributes": dict(self.attributes or {})}
 
     @property
     def sha256(self) -> str:
@@ -317,6 +307,9 @@ def pin_of(found: CataloguedDefinition, version: Version) -> dict[str, Json]:
     return {"kind": str(found.kind), "name": found.name, "version": version.version, "sha256": version.sha256}
 
 
+_SAID: Final = RecordCodec(
+    NewDefinition, "kind content description tags keywords globs always_apply complexity attributes"
+)
 _STORED: Final = RecordCodec(
     CataloguedDefinition,
     "kind name owner.scope owner.project owner.session description tags keywords globs always_apply complexity "

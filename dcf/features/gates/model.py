@@ -134,7 +134,7 @@ class GateVerdict:
         "gate sha256 verdict by at criteria comment **facts",
         named={"sha256": "content_sha256"},
         times="at",
-        left_out="defaults",
+        left_out="empty",
     )
 
     @property

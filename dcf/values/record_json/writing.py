@@ -15,7 +15,7 @@ def writing(members: Sequence[Member]) -> tuple[str, dict[str, Any]]:
     for number, member in enumerate(members):
         condition, writer = member.condition, _Writer(member, names)
         if member.is_spread:
-            condition = "" if member.left_out == "nothing" else " if v is not None"
+            condition = " if v is not None" if member.left_out in ("none", "empty") else ""
             lines.append(f"    d.update({{k: v for k, v in r.{member.attribute}.items(){condition}}})")
         elif condition is None:
             lines.append(f"    d[{member.name!r}] = {writer.expression(member.hint, f'r.{member.attribute}')}")
