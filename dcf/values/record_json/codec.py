@@ -6,7 +6,8 @@ reader must repair damaged documents, and child processes of the host lack pydan
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
+from functools import partial
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from dcf.values.json_text import Json
 
@@ -17,22 +18,13 @@ LeftOut: TypeAlias = Literal["nothing", "none", "empty", "defaults"]
 _NOTHING: Final[Mapping[str, Any]] = {}
 
 
-class Codec(Protocol):
-    """Writes and reads values of one type."""
-
-    def write(self, value: Any, /) -> Json:
-        """Return the value as JSON."""
-
-    def read(self, document: Json, /) -> Any:
-        """Return the value that was written."""
-
-
 class RecordCodec(Generic[R]):
     """Writes and reads the JSON of one kind of record.
 
     `attributes` are those of the record in the order of the JSON, all fields by default. `people.groups` is an
     attribute of a record in it, `**facts` the members of a mapping. `named` are the names that differ in the JSON. The
-    integers in `times` are text there. `codecs` are those of attributes, by the attributes' names.
+    integers in `times` are text there. `codecs` write and read attributes, by their names: each has the methods of a
+    codec.
 
     The reader is lenient: what is damaged has the field's default, or else is empty. With `strict` it raises KeyError,
     TypeError or ValueError where something is missing, and does not look at plain values. Documents of older versions
@@ -47,7 +39,7 @@ class RecordCodec(Generic[R]):
         named: Mapping[str, str] = _NOTHING,
         times: str = "",
         left_out: LeftOut = "nothing",
-        codecs: Mapping[str, Codec] = _NOTHING,
+        codecs: Mapping[str, Any] = _NOTHING,
         strict: bool = False,
         added: str = "",
         shown: bool = False,
@@ -55,22 +47,18 @@ class RecordCodec(Generic[R]):
         self._kind, self._strict, self._shown = kind, strict, shown
         self._attributes, self._named, self._times, self._left_out = attributes, named, times, left_out
         self._codecs, self._added = codecs, added
-
-    def write(self, value: R, /) -> dict[str, Json]:
+        # A partial is called without a call of Python.
+        self.write: partial[dict[str, Json]] = partial(self._first, "write")
         """Return the record as a JSON object."""
-        own = vars(self)
-        if "write" not in own:  # the compiled one takes the place of this method
-            own["write"] = self._compiled("write")
-        written: dict[str, Json] = own["write"](value)
-        return written
+        self.read: partial[R] = partial(self._first, "read")
+        """Return the record that was written. Keywords are the fields that are not in the JSON."""
 
-    def read(self, document: Json, /, **others: Any) -> R:
-        """Return the record that was written. `others` are the fields that are not in the JSON."""
-        own = vars(self)
-        if "read" not in own:
-            own["read"] = self._compiled("read")
-        made: R = own["read"](document, **others)
-        return made
+    def _first(self, name: Literal["write", "read"], *arguments: Any, **others: Any) -> Any:
+        """Compile a method, put it in place of this one, and call it."""
+        method = self._compiled(name)
+        # The partial itself is changed, since other modules have it under names of their own.
+        getattr(self, name).__setstate__((method, (), {}, {}))
+        return method(*arguments, **others)
 
     def _compiled(self, name: str) -> Callable[..., Any]:
         # Imported here, because many commands import codecs and call none.
@@ -123,7 +111,7 @@ def json_method(
     named: Mapping[str, str] = _NOTHING,
     times: str = "",
     left_out: LeftOut = "nothing",
-    codecs: Mapping[str, Codec] = _NOTHING,
+    codecs: Mapping[str, Any] = _NOTHING,
 ) -> Callable[[Any], dict[str, Json]]:
     """Return the method `as_json` of a record, by which readers see it. The arguments are those of `RecordCodec`."""
 
@@ -132,10 +120,10 @@ def json_method(
             type(self), attributes, named=named, times=times, left_out=left_out, codecs=codecs, shown=True
         )
         written: dict[str, Json] = codec.write(self)
-        type(self).as_json = codec.write  # what was compiled takes the place of this function
+        type(self).as_json = codec.write.func  # what was compiled takes the place of this function
         return written
 
     return as_json
 
 
-__all__ = ["Codec", "RecordCodec", "json_method"]
+__all__ = ["RecordCodec", "json_method"]
