@@ -82,7 +82,7 @@ class PlannedPhase:
 
     @property
     def checkpoint(self) -> str | None:
-        """Who must agree before it, if anybody must."""
+        """The word for a person who must agree before it begins; None without a checkpoint."""
         return "human" if self.has_checkpoint else None
 
     as_json = json_method(

@@ -146,12 +146,12 @@ class CataloguedDefinition:
 
     @property
     def began_at(self) -> int | None:
-        """When it was created; None where nobody knows."""
+        """The time of its creation; None if that is unknown."""
         return self.created_at or None
 
     @property
     def updated_at(self) -> int | None:
-        """When its newest version came; None where nobody knows."""
+        """The time of its newest version; None if that is unknown."""
         return self.newest.at or None
 
     @property

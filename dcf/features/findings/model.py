@@ -139,7 +139,7 @@ SHOWN: Final = RecordCodec(
     times="created_at updated_at at",
     strict=True,
 )
-"""A finding as it is shown by itself."""
+"""A single finding as readers see it."""
 
 
 def summary(finding: LastingFinding, score: int) -> dict[str, Json]:

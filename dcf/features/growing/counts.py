@@ -78,4 +78,4 @@ write_growth: Final = _GROWTH.write
 """Write the run's document."""
 
 read_growth: Final = _GROWTH.read
-"""Read the run's document; of one that is missing or damaged nothing is counted."""
+"""Read the run's document; the counts of a missing or damaged document are 0."""

@@ -191,4 +191,5 @@ def read_asked_of(document: Json) -> Questioned | None:
 def read_talk(document: Json) -> Questions:
     """Read the run's document; what is no question in it is left out."""
     talk = _TALK.read(document)
-    return replace(talk, questions=tuple(one for one in talk.questions if one.number))
+    questions = [question for question in talk.questions if question.number]
+    return talk if len(questions) == len(talk.questions) else replace(talk, questions=tuple(questions))
