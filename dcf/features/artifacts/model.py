@@ -223,9 +223,9 @@ _ARTIFACT: Final = RecordCodec(
 _UPLOAD: Final = RecordCodec(Upload, f"artifact_id {_KIND} upload_id of", named=_NAMED, left_out="none", strict=True)
 
 
-def write_artifact(found: Artifact) -> dict[str, Json]:
+def write_artifact(artifact: Artifact) -> dict[str, Json]:
     """Write the stored record of an artifact."""
-    return {**_ARTIFACT.write(found), **_write_parts(found.parts), "at": found.created_at}
+    return {**_ARTIFACT.write(artifact), **_write_parts(artifact.parts), "at": artifact.created_at}
 
 
 def read_artifact(document: Mapping[str, Json]) -> Artifact:
@@ -233,14 +233,14 @@ def read_artifact(document: Mapping[str, Json]) -> Artifact:
     return _ARTIFACT.read(document, parts=tuple(_read_parts(document)), created_at=document["at"])
 
 
-def write_upload(found: Upload) -> dict[str, Json]:
+def write_upload(upload: Upload) -> dict[str, Json]:
     """Write the stored record of an upload."""
-    return {**_UPLOAD.write(found), **_write_parts(found.parts.values()), "at": found.touched_at}
+    return {**_UPLOAD.write(upload), **_write_parts(upload.parts.values()), "at": upload.touched_at}
 
 
 def read_upload(document: Mapping[str, Json]) -> Upload:
     """Read what `write_upload` wrote."""
-    parts = {one.number: one for one in _read_parts(document)}
+    parts = {part.number: part for part in _read_parts(document)}
     return _UPLOAD.read(document, parts=parts, touched_at=document["at"])
 
 

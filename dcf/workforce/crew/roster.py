@@ -138,4 +138,4 @@ def write_roster(roster: Roster) -> Json:
 
 def read_roster(document: Mapping[str, Json] | None) -> Roster:
     """Return the roster in a document."""
-    return {} if document is None else {part: _MEMBER.read(found) for part, found in document["parts"].items()}
+    return {} if document is None else {part: _MEMBER.read(member) for part, member in document["parts"].items()}

@@ -56,7 +56,7 @@ def _write(holdings: Holdings) -> Json:
         "revision": holdings.revision,
         "mirrored": holdings.mirrored,
         "mirror_id": holdings.mirror_id,
-        "skills": {name: _HOLDING.write(one) for name, one in holdings.skills.items()},
+        "skills": {name: _HOLDING.write(holding) for name, holding in holdings.skills.items()},
     }
 
 
