@@ -12,11 +12,11 @@ from dcf.features.findings.model import (
     LONGEST_CATEGORY,
     LONGEST_TEXT,
     LONGEST_TITLE,
+    SHOWN,
     FindingStatus,
     LastingFinding,
     Severity,
     check_labels,
-    shown,
     summary,
 )
 from dcf.features.findings.records import DeletedFinding, FindingStatusName, FoundFindings, SeverityName, ShownFinding
@@ -224,7 +224,7 @@ def search_findings(
 )
 def get_finding(on: "Application", finding_id: FindingId) -> Answered[ShownFinding]:
     """Read one finding whole, with what became of it."""
-    return Answered(ShownFinding, {"finding": shown(_visible(on, finding_id))})
+    return Answered(ShownFinding, {"finding": SHOWN.write(_visible(on, finding_id))})
 
 
 @verb(
@@ -307,7 +307,7 @@ def kept(outcome: "FindingKept | Refusal") -> Answered[ShownFinding] | Refusal:
     """Return the answer about a finding that was kept or changed, now or before."""
     if isinstance(outcome, Refusal):
         return outcome
-    members = {"finding": shown(outcome.finding), "existed": outcome.existed, "changed": outcome.changed}
+    members = {"finding": SHOWN.write(outcome.finding), "existed": outcome.existed, "changed": outcome.changed}
     return Answered(ShownFinding, members)
 
 

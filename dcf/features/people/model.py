@@ -4,13 +4,13 @@ It is there so that the timer loop, a diagnosis and the list of open tasks need 
 `answering` decides who may answer, `escalation` what is due.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Final
 
 from dcf.features.people.description import Askees, HumanTask
-from dcf.values.instants import SECOND, from_text, to_text
+from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import RecordCodec
 from dcf.values.records import record
 
 
@@ -62,54 +62,19 @@ def asked_by(task: object, now: int) -> Asking:
     )
 
 
-def write_asked(asked: Asking) -> dict[str, Json]:
-    """Write it for a state document; what is empty is left out."""
-    written: dict[str, Json] = {
-        "to": list(asked.to.people),
-        "groups": list(asked.to.groups),
-        "title": asked.title,
-        "since": to_text(asked.since),
-        "choices": list(asked.choices),
-        "escalates_at": None if asked.escalates_at is None else to_text(asked.escalates_at),
-        "escalate_after_s": asked.escalate_after_s,
-        "escalates_to": list(asked.escalates_to.people),
-        "escalates_to_groups": list(asked.escalates_to.groups),
-        "default": asked.default,
-        "reject_fails": asked.reject_fails or None,
-        "answered_by": asked.answered_by,
-        "choice": asked.choice,
-    }
-    return {name: value for name, value in written.items() if value not in (None, [])}
+_ASKED: Final = RecordCodec(
+    Asking,
+    "to.people to.groups title since choices escalates_at escalate_after_s escalates_to.people escalates_to.groups "
+    "default reject_fails answered_by choice",
+    named={"to.people": "to", "escalates_to.people": "escalates_to", "escalates_to.groups": "escalates_to_groups"},
+    times="since escalates_at",
+    left_out="defaults",
+)
+
+write_asked: Final = _ASKED.write
+"""Write it for a state document; what is empty is left out."""
 
 
 def read_asked(document: Json) -> Asking | None:
     """Read what `write_asked` wrote; None for anything else. Fields that an operator broke are left out."""
-    if not isinstance(document, dict):
-        return None
-    return Asking(
-        to=Askees(people=_names(document, "to"), groups=_names(document, "groups")),
-        title=_text(document, "title") or "",
-        since=from_text(document.get("since")) or 0,
-        choices=_names(document, "choices"),
-        escalates_at=from_text(document.get("escalates_at")),
-        escalate_after_s=_count(document.get("escalate_after_s")),
-        escalates_to=Askees(people=_names(document, "escalates_to"), groups=_names(document, "escalates_to_groups")),
-        default=_text(document, "default"),
-        reject_fails=document.get("reject_fails") is True,
-        answered_by=_text(document, "answered_by"),
-        choice=_text(document, "choice"),
-    )
-
-
-def _names(document: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    found = document.get(field)
-    return tuple(name for name in found if isinstance(name, str)) if isinstance(found, list) else ()
-
-
-def _text(document: Mapping[str, Any], field: str) -> str | None:
-    found = document.get(field)
-    return found if isinstance(found, str) else None
-
-
-def _count(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    return _ASKED.read(document) if isinstance(document, dict) else None
