@@ -24,7 +24,7 @@ DAILY: Final[Mapping[str, str]] = {
     "ls": "List runs, newest first; those that are stuck stand before",
     "show": "Show where a run stands, state by state",
     "why": "Explain why a run, or a state of it, does not move, and what helps",
-    "watch": "Watch a run until it is over",
+    "watch": "Watch a run until it ends",
     "cancel": "End a run at once",
     "retry": "Continue a run that failed, timed out or was cancelled",
     "approve": "Answer a task of a run with approve",
@@ -63,17 +63,17 @@ NOUNS: Final[Mapping[str, Noun]] = {
         ids=("workflow_id",),
     ),
     "states": Noun(
-        "What there is to do in runs: resolve, release, correct, add units",
+        "Work on runs: resolve, release, correct, add units",
         "A state is one step of a run; a unit is one of a run that grows.",
         ids=("workflow_id", "state"),
     ),
     "tasks": Noun(
-        "What people and planners are asked: reject, answer, ask, reply",
+        "Questions to people and planners: reject, answer, ask, reply",
         "`dcf inbox` lists it, `dcf approve` approves a task.",
         ids=("workflow_id", "state"),
     ),
     "gates": Noun("Outputs that wait for a verdict before they count", ids=("workflow_id", "state")),
-    "journal": Noun("What agents and people wrote down about a run", ids=("entry",)),
+    "journal": Noun("Notes of agents and people about a run", ids=("entry",)),
     "artifacts": Noun(
         "Files that a run keeps: immutable, with type, size and SHA-256",
         "Each says where it came from.",
@@ -86,17 +86,17 @@ NOUNS: Final[Mapping[str, Noun]] = {
         ids=("name",),
     ),
     "findings": Noun(
-        "What was learned in runs and outlives them",
+        "Lessons of runs that outlive them",
         "It is kept once, found by words, superseded by what is better.",
         ids=("finding_id",),
     ),
     "catalogue": Noun(
-        "What agents work by: workflows, jobs, personas, rules, templates",
+        "Definitions for agents: workflows, jobs, personas, rules, templates",
         "In versions with hashes.",
         ids=("kind", "name"),
     ),
     "projects": Noun(
-        "What runs belong to: a name, directories, git facts",
+        "Projects of runs: a name, directories, git facts",
         "`dcf ls --project ID` lists the runs of one.",
         ids=("project",),
     ),
@@ -151,7 +151,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "watch": (
         "dcf.cli.reading.watch:watch",
-        "Watch a run until it is over: a live table on a terminal, elsewhere a line for each change.",
+        "Watch a run until it ends: a live table on a terminal, elsewhere a line for each change.",
     ),
     "projects index": (
         "dcf.cli.features.project_files:index",
@@ -241,7 +241,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "Show one key: what it may do, its quotas, and how much of them is used.",
     ),
     "keys ls": ("dcf.cli.commands.keys:list_keys", "List the keys, oldest first, without the keys themselves."),
-    "keys revoke": ("dcf.cli.commands.keys:revoke", "End a key for good, at every server at once."),
+    "keys revoke": ("dcf.cli.commands.keys:revoke", "End a key permanently, at every server at once."),
     "skills generate": (
         "dcf.cli.commands.skills:generate",
         "Generate manifests, their catalogue and the stub's configuration. With any problem nothing is written.",

@@ -67,8 +67,8 @@ class Serving:
     def stop(self, grace_s: float | None = None) -> None:
         """Take no more work, and wait until the functions that run have ended and their results are written.
 
-        After `grace_s` seconds those that still run are told so (`TaskContext.cancelled`), and their states are given
-        back, to be done again; a function that does not notice goes on, and nobody waits for its result.
+        After `grace_s` seconds running functions are notified (`TaskContext.cancelled`), and their states are
+        released, to be done again. A function that does not notice continues, and its result is ignored.
         """
         self._stop.set()
         if grace_s is not None:

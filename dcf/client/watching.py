@@ -40,7 +40,7 @@ def get(workflow_id: str) -> Conversation[RunDetails]:
 
 
 def wait(workflow_id: str, *, timeout_s: float | None = None) -> Conversation[RunDetails]:
-    """Wait until a run is over, however it ends, and return where it stands.
+    """Wait until a run ends, in any way, and return its status.
 
     Raises WaitTimedOut if it is not over after `timeout_s` seconds; without them it waits as long as it takes.
     """
@@ -56,7 +56,7 @@ def wait(workflow_id: str, *, timeout_s: float | None = None) -> Conversation[Ru
 
 
 def result(workflow_id: str, *, timeout_s: float | None = None) -> Conversation[Json]:
-    """Wait until a run is over, and return its output.
+    """Wait until a run ends, and return its output.
 
     Raises RunFailed, with the run's error and cause, if it did not succeed, and WaitTimedOut as `wait` does.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class TaskCancelled(DcfError):
-    """Raised in a task function whose result nobody waits for any more; let it pass."""
+    """Raised in a task function whose result is no longer needed; let it pass."""
 
     code = "task_cancelled"
     default_hint = "Stop: the run is over, or another worker has the state, or this worker is told to stop."
@@ -61,14 +61,14 @@ class TaskContext:
     """Which call of a function this is: a function with a parameter `context`, or one of this type, gets it.
 
     `state` is the path of the state, such as `Each/17/Score`. `attempt` counts the leases of the state, from 1. `epoch`
-    grows with each lease: whoever is called outside keeps the largest and refuses smaller ones, so that a worker that
-    was replaced without knowing it changes nothing. `idempotency_key` is the same in all attempts of one visit of the
+    grows with each lease: an outside system keeps the largest and refuses smaller ones. So a replaced worker has no
+    effect there. `idempotency_key` is the same in all attempts of one visit of the
     state, and another in each visit and each run (`idempotency_key_of`). `deadline` is when TimeoutSeconds end.
     `task_token` is that of a Task that waits for a callback (`.waitForTaskToken`): hand it out, and return.
     `instructions`, `output_schema` and `errors` are what the Task says in the fields of these names, its expressions
     filled in: a function that asks a model passes them on. `brief` is what else the server says of the work (skills,
-    last_error, questions, gates, failed_criteria). `cancelled` is set once nobody waits for the result: the run is
-    over, or the lease is lost.
+    last_error, questions, gates, failed_criteria). `cancelled` is set once the result is not needed: the run has
+    ended, or the lease is lost.
 
     `TaskContext()` belongs to no run. As the default of a parameter it lets a flow call the task without the context.
     """
@@ -97,14 +97,14 @@ class TaskContext:
         return traceparent(self.workflow_id, self.state, self.epoch)
 
     def check(self) -> None:
-        """Raise TaskCancelled if nobody waits for the result any more."""
+        """Raise TaskCancelled if the result is no longer needed."""
         if self.cancelled.is_set():
             raise TaskCancelled(f"Nobody waits for the result of '{self.state}' of run '{self.workflow_id}'.")
 
     def heartbeat(self) -> None:
-        """Say that the work goes on: restarts HeartbeatSeconds. Raise TaskCancelled as `check` does.
+        """Say that the work continues: restarts HeartbeatSeconds. Raise TaskCancelled as `check` does.
 
-        In an async function it returns at once and is sent beside it.
+        In an async function it returns at once and is sent in the background.
         """
         self.check()
         if self._line is not None:
@@ -153,7 +153,7 @@ class TaskContext:
     def ask_question(self, question: str, choices: Sequence[str] = ()) -> str | None:
         """Ask the planner what the function cannot decide (`ask_question`); return why it was refused, or None.
 
-        The state is given back until the answer comes, and this call is cancelled: return soon. The next one finds the
+        The state is released until the answer comes, and this call is cancelled: return soon. The next one finds the
         answer in `brief["questions"]`.
         """
         if self._line is None:

@@ -33,7 +33,7 @@ from dcf.verbs.description.table import TABLE
 from dcf.verbs.description.verb import VERBS, Command, Parameter, Verb, paged
 from dcf.verbs.wording.named import renamed
 
-ON_PAGES: Final = "--cursor goes on after a page."
+ON_PAGES: Final = "--cursor continues after a page."
 _SAYING_WHICH: Final = ("workflow_id", "parent_run", "session", "scope")
 """Arguments that say to which project something belongs."""
 

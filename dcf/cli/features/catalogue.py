@@ -33,7 +33,7 @@ def load(
 ) -> None:
     """Load the definitions of a directory: Markdown with front matter, and jobs.
 
-    What did not change makes no version. Files with problems are left out and told with their lines; the exit code is
+    Unchanged files make no version. Files with problems are left out and told with their lines; the exit code is
     then 1.
 
     Example:  dcf catalogue load . --project shop

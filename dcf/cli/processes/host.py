@@ -39,7 +39,7 @@ def host(
     """Run agents that have no server of their own: Python handlers, Claude Code, or an SDK with its model.
 
     The host reads their inboxes, renews their leases, gives each turn its work and tools, and sends the result. A
-    turn that breaks is tried again; if the host is killed, its work is done again by whoever hosts the agents next.
+    turn that breaks is tried again; if the host is killed, the next host of the agents does its work again.
 
     FILE:  [agents.pricing-1] recipe = "openai-agents", model = "..."  or  handler = "file.py:function"
 

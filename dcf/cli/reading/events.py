@@ -34,7 +34,7 @@ _WHEN = "a time such as 2026-11-22T09:00:00Z, or how long ago, such as 15m, 2h o
 
 def events(
     workflow_id: OptionalRun = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing until the run is over.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing until the run ends.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     state: Annotated[
         list[str] | None, typer.Option(help="Only of this state: its path, or its name; may be repeated.")
@@ -51,9 +51,9 @@ def events(
     ] = None,
     newest: Annotated[bool, typer.Option("--newest", help="The latest first; 100 unless --limit says more.")] = False,
 ) -> None:
-    """Print what happened in a run, in order; with --follow also what happens next, until the run is over.
+    """Print what happened in a run, in order; with --follow also what happens next, until the run ends.
 
-    Where --limit leaves something out, the id to go on from is printed: pass it as --cursor.
+    Where --limit leaves something out, the id to continue from is printed: pass it as --cursor.
     """
     from dcf.core.listing.events import EventQuery, check_cursor, check_moment
 

@@ -28,11 +28,11 @@ _EVERY_THERE_S: Final = 1.0
 
 
 def watch(workflow_id: RunArgument, as_json: JsonFlag = False) -> None:
-    """Watch a run until it is over: a live table on a terminal, elsewhere a line for each change.
+    """Watch a run until it ends: a live table on a terminal, elsewhere a line for each change.
 
     It does not matter where the run is worked on. Ctrl-C ends the watching, not the run.
 
-    Exit codes: 0 the run succeeded, 1 it did not, 130 interrupted before it was over.
+    Exit codes: 0 the run succeeded, 1 it did not, 130 interrupted before its end.
 
     --json prints lines for people on standard error, and at the end what `dcf show --json` prints, but no findings.
     """

@@ -25,7 +25,7 @@ _OPEN: Final = frozenset({"running", "paused", "blocked"})
 
 def why(
     workflow_id: OptionalRun = None,
-    state: Annotated[str | None, typer.Argument(help="Only this state, also one that waits for others.")] = None,
+    state: Annotated[str | None, typer.Argument(help="Only this state, also if it waits for others.")] = None,
     file: Annotated[
         Path | None, typer.Option(help="Of a run that was exported to this file: as it was then. No RUN, but STATE.")
     ] = None,

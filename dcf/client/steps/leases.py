@@ -15,7 +15,7 @@ def release(
     epoch: int | None = None,
     reason: str | None = None,
 ) -> Conversation[ReleasedState]:
-    """End the lease on a state, whoever holds it, so that another agent can take it. A right of operators.
+    """End another agent's lease on a state so that others can acquire it. A right of operators.
 
     With the `lease_token`, its holder gives the state back unfinished.
     """

@@ -10,12 +10,12 @@ from dcf.verbs.records.runs import RunStatusName, StateStatusName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedTask:
-    """What waits for people. `to` has persons, and groups as `{"group": name}`; `epoch` names this visit.
+    """The tasks and questions for people. `to` has persons, and groups as `{"group": name}`; `epoch` names this visit.
 
     `choices` are names, or `{"name": ..., "comment": "required"}`; `schema` is the JSON Schema of the answer.
-    `details` are there for one that was asked for by its run and state. With a `question_id` it is a question of the
+    `details` are there if the call named the run and the state. With a `question_id` it is a question of the
     worker `asked_by`, and its `title` the question (`answer_question`); with a `gate` it is an
-    output to be judged (`decide_gate`). With an `issue` it is one that blocks its run (`resolve_issue`), and has
+    output to be judged (`decide_gate`). With an `issue` it blocks its run (`resolve_issue`), and has
     neither state nor epoch.
     """
 
@@ -51,7 +51,7 @@ class ListedTasks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweredTask:
-    """What was answered, by whom, and how the run goes on. `repeated`: this is the first answer to the same request."""
+    """The answer, its author, and how the run continues. `repeated`: this is the first answer to the same request."""
 
     workflow_id: str
     state: str

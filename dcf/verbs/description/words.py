@@ -44,7 +44,7 @@ RequestId = Annotated[
 Limit = Annotated[int, Argument(means="Entries of one page.", ge=1, le=1000, plain=True)]
 Cursor = Annotated[
     str | None,
-    Argument(means="To go on: next_cursor of the answer before, same arguments.", max_length=600, plain=True),
+    Argument(means="The next_cursor of the answer before, same arguments.", max_length=600, plain=True),
 ]
 PrintedCursor = Annotated[
     str | None,
@@ -52,7 +52,7 @@ PrintedCursor = Annotated[
         means="next_cursor of the answer before.",
         max_length=100,
         plain=True,
-        spelling="Go on here: printed below each page.",
+        spelling="Cursor, printed below each page.",
     ),
 ]
 """The next page, where the command prints the cursor."""
@@ -64,7 +64,7 @@ DefinitionReference = Annotated[
         min_length=1,
         max_length=300,
         option="--definition",
-        spelling="What it is carried out by: KIND:NAME or KIND:NAME@VERSION.",
+        spelling="Its definition in the catalogue: KIND:NAME or KIND:NAME@VERSION.",
         listed=False,
     ),
 ]
@@ -81,7 +81,7 @@ LeaseToken = Annotated[
 SearchedWords = Annotated[
     str | None,
     Argument(
-        means='Words that must all be there; "a phrase" as it stands.',
+        means='Words that must all be there; "a phrase" exactly.',
         max_length=1000,
         form="words",
         tool="query",

@@ -63,5 +63,5 @@ class ReleasedState:
 
     @property
     def outcome(self) -> str:
-        """What became of the lease: the status."""
+        """The result: the status of the lease."""
         return self.status
