@@ -27,7 +27,7 @@ from dcf.steps.arguments import checked_input
 from dcf.steps.plain_values import plain
 from dcf.steps.vocabulary import Flow
 from dcf.values.instants import SECOND, to_text
-from dcf.values.json_text import Json, load
+from dcf.values.json_text import YAML_SUFFIXES, Json, load
 from dcf.values.records import record
 from dcf.worker.calls import TaskCall, Work
 from dcf.worker.context import TaskContext, idempotency_key_of
@@ -208,6 +208,10 @@ def _read_text(workflow: str | Path) -> Json:
         if file.suffix == ".py":
             raise InvalidArgument(f"{named} is a file of Python.", "Import the flow from it, and pass the flow.")
         text = file.read_text("utf-8")
+        if file.suffix in YAML_SUFFIXES:
+            from dcf.authoring.yaml_documents import json_of_yaml  # noqa: PLC0415 - only YAML needs its parser
+
+            text = json_of_yaml(text, named)
     try:
         return load(text)
     except ValueError as error:

@@ -63,7 +63,7 @@ def read_yaml(text: str, file: str, report: Report, *, first_line: int = 1) -> L
         report.refuse(SourcePlace(file, first_line), "file_too_large", message, "Divide it into several files.")
         return None
     try:
-        node = yaml.compose(text, Loader=_Loader)
+        node = compose(text)
         if node is None:
             report.refuse(
                 SourcePlace(file, first_line), "empty_file", "The file holds nothing.", "Write a document or remove it."
@@ -89,6 +89,11 @@ def read_yaml(text: str, file: str, report: Report, *, first_line: int = 1) -> L
     return None
 
 
+def compose(text: str) -> yaml.Node | None:
+    """Return the tree of nodes of one document, None for an empty one; raise YAMLError for what is not YAML."""
+    return yaml.compose(text, Loader=_Loader)
+
+
 class _YamlReading:
     """Converts the nodes of one document to values, and counts them."""
 
@@ -111,7 +116,7 @@ class _YamlReading:
         if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq":
             items = [self.located(item, place.at(at).column or "", depth + 1) for at, item in enumerate(node.value)]
             return Located(items, place)
-        return Located(_scalar(node), place)
+        return Located(scalar(node), place)
 
     def _members(self, node: yaml.MappingNode, place: SourcePlace, depth: int) -> dict[str, Located]:
         members: dict[str, Located] = {}
@@ -127,7 +132,8 @@ class _YamlReading:
         return members
 
 
-def _scalar(node: yaml.Node) -> Json:
+def scalar(node: yaml.Node) -> Json:
+    """Return the value of a node; raise for one that is no scalar of JSON."""
     read = _SCALARS.get(node.tag)
     if not isinstance(node, yaml.ScalarNode) or read is None:
         raise _NotYaml(node, "tag_refused", f"The tag {node.tag[:80]} is not read.", "Write plain values.")

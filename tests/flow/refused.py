@@ -170,6 +170,12 @@ REFUSED: Final = [
         "xs = [*xs, ...]",
     ),
     ("raise ValueError(n)", "ValueError(n)", "An error has one text; this is int.", "Write f'...'."),
+    (
+        "page = fetch(url='a')\nraise Broken(page.title)",
+        "Broken(page.title)",
+        "An error has one text; this is str | None.",
+        "Write page.title or 'no reason given'.",
+    ),
     ("raise Rejectd('x')", "Rejectd", "'Rejectd' is not known. Did you mean 'Rejected'?", "import it at the top"),
     ("raise n", "n", "a class of exceptions with a text", "raise SomeError"),
     ("for u in each(urls):\n    if n:\n        break\nreturn n", "break", "no loop around this", "return in a flow"),

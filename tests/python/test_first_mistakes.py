@@ -56,6 +56,8 @@ def customer(claim: Claim) -> str:
 @rows(
     ("call", "text"),
     [
+        (lambda client: client.start(customer, CLAIM), "Write `client.start(customer, customer.input(claim=...))`."),
+        (lambda client: client.start(customer, [1]), "Write `client.start(customer, customer.input(claim=...))`."),
         (lambda client: client.start("expense.json"), 'Pass the path of the file: `pathlib.Path("expense.json")`.'),
         (lambda client: client.start('{"asl": {}}'), "Pass the document itself: `json.loads(text)`."),
         (lambda client: client.start(Path("expense.py")), "Import the flow from it, and pass that"),
@@ -185,5 +187,5 @@ def test_no_public_value_is_of_any_type(module: Any) -> None:
         line for line in text.splitlines() if ("Any" in line) and line.startswith(("def ", "    def ", "async def "))
     ]
     shown = [line for line in annotated if not line.strip().removeprefix("def ").startswith("_")]
-    overloaded = ("def agent(", "def signal(", "def task(", "def flow(", "def use(")
+    overloaded = ("def agent(", "def human(", "def signal(", "def task(", "def flow(", "def use(")
     assert [line for line in shown if not line.startswith(overloaded)] == []

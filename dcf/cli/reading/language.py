@@ -39,7 +39,7 @@ _STAGES: Final = {
 }
 
 _File = Annotated[
-    Path, typer.Argument(help="A flow (FILE.py), a workflow document or an ASL machine (JSON); a shipped one by name.")
+    Path, typer.Argument(help="A flow (FILE.py), a workflow or an ASL machine (JSON, YAML); a shipped one by name.")
 ]
 
 

@@ -56,7 +56,7 @@ def needs_work(
         code="needs_work",
         message=f"The output of '{state}' failed gate '{gate}' ({attempts} of {most} times): {first}.",
         hint=(
-            "The lease is still yours. Mend what failed_criteria lists, and send the whole output again with the same "
+            "You still have the lease. Correct failed_criteria, and send the whole output again with the same "
             "`lease_token`; with a new `request_id` if the output is the same and what it stands for has changed."
         ),
         doc=doc,
@@ -170,7 +170,7 @@ def contradicts(gate: str) -> Refusal:
     return Refusal(
         code="invalid_verdict",
         message=f"The verdict on gate '{gate}' is fail, and every criterion passed.",
-        hint="Say which criterion failed, with feedback that tells the worker what to mend.",
+        hint="Say which criterion failed, with feedback that tells the worker what to correct.",
     )
 
 

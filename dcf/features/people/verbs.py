@@ -214,7 +214,7 @@ def answer_human_task(
     epoch: Annotated[
         int | None,
         Argument(
-            means="Only if the state still has this epoch, as the list told.",
+            means="Only if the state still has this epoch, as the list shows.",
             spelling="Of the visit that you read, as `dcf inbox RUN STATE` shows it; on a terminal it may be left out.",
             ge=10**15,
             le=2**53,

@@ -146,7 +146,7 @@ def _answers(spec: ToolSpec) -> Iterator[str]:
     yield "| field | type |"
     yield "|---|---|"
     for name in added:
-        yield f"| {_field(name, schema)} | {_type(schema['properties'][name])} |"
+        yield f"| {_field(name, schema)} | {_type_of_field(schema['properties'][name])} |"
     yield ""
 
 
@@ -154,7 +154,7 @@ def _field(name: str, record: Mapping[str, Json]) -> str:
     return f"`{name}`" if name in record.get("required", ()) else f"`{name}`?"
 
 
-def _type(schema: Mapping[str, Json]) -> str:
+def _type_of_field(schema: Mapping[str, Json]) -> str:
     """Return the type of a field of an answer; a type with records is code, and is read as a whole."""
     shape = _shape(schema)
     return f"`{shape.replace('`', '')}`" if "{" in shape else shape
