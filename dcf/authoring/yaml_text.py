@@ -133,7 +133,7 @@ class _YamlReading:
 
 
 def scalar(node: yaml.Node) -> Json:
-    """Return the value of a node; raise for one that is no scalar of JSON."""
+    """Return the value of a scalar node; raise if JSON has no such value."""
     read = _SCALARS.get(node.tag)
     if not isinstance(node, yaml.ScalarNode) or read is None:
         raise _NotYaml(node, "tag_refused", f"The tag {node.tag[:80]} is not read.", "Write plain values.")
