@@ -69,7 +69,7 @@ NOUNS: Final[Mapping[str, Noun]] = {
     ),
     "tasks": Noun(
         "Questions to people and planners: reject, answer, ask, reply",
-        "`dcf inbox` lists it, `dcf approve` approves a task.",
+        "`dcf inbox` lists them, `dcf approve` approves a task.",
         ids=("workflow_id", "state"),
     ),
     "gates": Noun("Outputs that wait for a verdict before they count", ids=("workflow_id", "state")),
@@ -87,7 +87,7 @@ NOUNS: Final[Mapping[str, Noun]] = {
     ),
     "findings": Noun(
         "Lessons of runs that outlive them",
-        "It is kept once, found by words, superseded by what is better.",
+        "Each is kept once, found by words, superseded by a better one.",
         ids=("finding_id",),
     ),
     "catalogue": Noun(

@@ -79,6 +79,13 @@ def test_the_text_of_an_error_ends_with_what_to_do_in_python(
     assert "_json" not in str(raised.value)
 
 
+def test_an_argument_that_does_not_exist_names_the_similar_one(served: Client) -> None:
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'timeout'\. Did you mean 'timeout_s'\?"):
+        served.result("run-1", timeout=5)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'workflow_id'$"):
+        served.result()  # type: ignore[call-arg]
+
+
 def test_an_error_without_advice_of_its_own_is_its_message_alone() -> None:
     assert str(StateError("Broken", "It broke.")) == "It broke."
     assert str(dcf.TaskFailed("Broken", "It broke.")) == "It broke."

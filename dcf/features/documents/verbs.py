@@ -208,7 +208,7 @@ def json_append(
     path: Annotated[Path, Argument(means="", example="$.items")],
     value: Annotated[Annotated[Any, _VALUE], Argument(means="One element: JSON, or a string that holds JSON.")],
     *,
-    spread: Annotated[bool, Argument(means="Append each element of an array as one.")] = False,
+    spread: Annotated[bool, Argument(means="Append the elements of an array, not the array.")] = False,
     as_text: AsText = False,
     request_id: OnceOnly = None,
 ) -> Outcome:

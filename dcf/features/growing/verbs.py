@@ -337,7 +337,7 @@ def close_run(
         _Points, Argument(means="", spelling="A result that was reached; may be repeated.", option="--achievement")
     ] = (),
     limitations: Annotated[
-        _Points, Argument(means="", spelling="A result that was not; may be repeated.", option="--limitation")
+        _Points, Argument(means="", spelling="A result that was not reached; may be repeated.", option="--limitation")
     ] = (),
     metrics: Annotated[
         Mapping[str, Json] | None,

@@ -72,7 +72,7 @@ def acquire_state_lease(
     ] = True,
     set_running_on_acquire: Annotated[bool, Argument(means="Set the state to running.", listed=False)] = True,
     attempts_increment: Annotated[
-        int, Argument(means="The limits that this grant counts for.", ge=1, le=100, listed=False)
+        int, Argument(means="Attempts that this grant counts as.", ge=1, le=100, listed=False)
     ] = 1,
 ) -> Answered[AcquiredLease] | RefusedWith:
     """Take the lease on a state before you work on it: only one agent gets it.
