@@ -64,7 +64,9 @@ class DcfError(Exception):
         self.hint = hint or self.default_hint
 
     def __str__(self) -> str:
-        return self.message if self.hint == DcfError.default_hint else f"{self.message} {self.hint}"
+        if self.hint == DcfError.default_hint:
+            return self.message
+        return f"{self.message}{chr(10) if chr(10) in self.message else ' '}{self.hint}"
 
 
 class InvalidArgument(DcfError):

@@ -86,6 +86,3 @@ class InvalidFlow(InvalidArgument):
     def __init__(self, complaints: Iterable[Complaint]) -> None:
         self.complaints = tuple(sorted(complaints, key=lambda known: (known.file, known.line, known.column)))
         super().__init__("\n".join(map(str, self.complaints)), "Change these lines; nothing was started.")
-
-    def __str__(self) -> str:
-        return f"{self.message}\n{self.hint}"

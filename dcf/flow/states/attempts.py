@@ -11,7 +11,7 @@ from dcf.flow.scope import Scope, writes
 from dcf.flow.source import short_name
 from dcf.flow.ways import EVERYTHING, Cleanup, Handler, Way, into
 from dcf.steps.error_names import PROBLEM, error_names, is_error
-from dcf.steps.value_types import STR, ValueType, optional
+from dcf.steps.value_types import STR
 from dcf.steps.vocabulary import ERROR_NAMES
 
 _AGAIN: Final = "raise again"
@@ -165,13 +165,8 @@ def _error_of(scope: Scope, node: ast.expr) -> tuple[str, Code]:
         return name, constant("")
     cause = defined(scope.value(node.args[0]))
     if cause.type != STR or len(node.args) > 1 or node.keywords:
-        raise Refusal(node, f"An error has one text; this is {cause.type}.", _text_advice(node.args[0], cause.type))
+        raise Refusal(node, f"An error has one text; this is {cause.type}.", "Write f'...', or text or 'no reason'.")
     return name, cause
-
-
-def _text_advice(node: ast.expr, kind: ValueType) -> str:
-    """Say how the text of an error is written: a text that may be None needs another one in its place."""
-    return f"Write {ast.unparse(node)} or 'no reason given'." if kind == optional(STR) else "Write f'...'."
 
 
 def _raise_again(scope: Scope, node: ast.stmt, caught: Handler) -> None:
