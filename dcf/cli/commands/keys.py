@@ -34,7 +34,7 @@ _NEVER: Final = "never"
 
 
 def add(
-    scope: Annotated[list[Scope] | None, typer.Option(help="Scope of the key besides read; may be repeated.")] = None,
+    scope: Annotated[list[Scope] | None, typer.Option(help="A scope besides read; may be repeated.")] = None,
     agent_id: Annotated[str | None, typer.Option(help="The only agent that the key may act as.")] = None,
     any_agent: Annotated[bool, typer.Option("--any-agent", help="Let the key act as any agent.")] = False,
     group: Annotated[
@@ -50,7 +50,7 @@ def add(
         str | None,
         typer.Option(help=f"Serve the tools of this system in place of dcf's: {', '.join(SYSTEM_PROFILES)}."),
     ] = None,
-    label: Annotated[str | None, typer.Option(help="Purpose of the key, in a few words.")] = None,
+    label: Annotated[str | None, typer.Option(help="The purpose of the key, in a few words.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Make a key and print it, this once: only its digest is stored.

@@ -72,10 +72,10 @@ def _run_around(arguments: Any) -> Iterable[str]:
 )
 def open_run(
     on: "Application",
-    name: Annotated[str, Argument(means="What kind of work it is.", example="release", min_length=1, max_length=100)],
+    name: Annotated[str, Argument(means="The kind of work.", example="release", min_length=1, max_length=100)],
     workflow_id: Annotated[OptionalRunId, Argument(means="Id of the run; default: a new one.", option="--id")] = None,
     *,
-    title: Annotated[str | None, Argument(means="What it is for.", min_length=1, max_length=LONGEST_TITLE)] = None,
+    title: Annotated[str | None, Argument(means="A title.", min_length=1, max_length=LONGEST_TITLE)] = None,
     input: Annotated[  # noqa: A002 - the name that it has in the language
         JsonValue,
         Argument(
@@ -91,7 +91,7 @@ def open_run(
         AgentId,
         Argument(
             means="Agent that plans it; default: that of your key.",
-            spelling="Agent that is told when it ends.",
+            spelling="Agent to notify when it ends.",
             option="--planner",
             listed=False,
         ),
@@ -336,12 +336,12 @@ def close_run(
         ClosedStatusName,
         Argument(means="How it ended.", spelling="How it ended: succeeded, failed, partial, cancelled."),
     ] = "succeeded",
-    summary: Annotated[str | None, Argument(means="What was done.", max_length=LONGEST_SUMMARY)] = None,
+    summary: Annotated[str | None, Argument(means="Summary of the work.", max_length=LONGEST_SUMMARY)] = None,
     achievements: Annotated[
-        _Points, Argument(means="", spelling="What was reached; may be repeated.", option="--achievement")
+        _Points, Argument(means="", spelling="A result that was reached; may be repeated.", option="--achievement")
     ] = (),
     limitations: Annotated[
-        _Points, Argument(means="", spelling="What was not; may be repeated.", option="--limitation")
+        _Points, Argument(means="", spelling="A result that was not reached; may be repeated.", option="--limitation")
     ] = (),
     metrics: Annotated[
         Mapping[str, Json] | None,

@@ -71,7 +71,7 @@ class ScheduleTrouble:
 
 @record(frozen=True, slots=True, kw_only=True)
 class TickRecord:
-    """The outcome of a tick, or of `count` ticks in a row from `tick` to `last`.
+    """The outcome of a scheduled time, or of `count` ticks in a row from `tick` to `last`.
 
     `outcome` is started, skipped, failed or, where a person did something, the verb; `why` is a code, `told` words.
     """
