@@ -282,6 +282,10 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "answer_human_task",
         "Answer a task of a run with approve. The first answer counts; the run's history says who answered.",
     ),
+    "tasks reject": CommandRow(
+        "answer_human_task",
+        "Answer a task of a run with reject, and say why with --comment. An output at a gate is sent back.",
+    ),
     "tasks answer": CommandRow("answer_human_task", "Answer a task of a run with one of its choices."),
     "projects add": CommandRow(
         "put_project", "Make a project known, or add to it: call this once where you begin to work in a directory."
