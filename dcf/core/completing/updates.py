@@ -14,7 +14,7 @@ from dcf.values.records import record
 class Update:
     """Request of a lease holder to write a state.
 
-    `request_id` is the idempotency key of a partial write; a completion needs none, since a token completes once.
+    `request_id` is the idempotency key of a partial write. A completion does not need it: a token completes once.
     `error` and `cause` are the ASL error of a failure. `claim_ttl_s` asks to lease next states for `owner` in the same
     transaction, at most `claim_most` of them; `only_entered`: of those that this write enters. `is_partial`: the write
     leaves the state running. `usage` is what the work used up. `key` is that of the receipt, by which a repetition is

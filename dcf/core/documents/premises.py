@@ -1,10 +1,9 @@
-"""What a decision about one run takes for true of another one: it is read in the packet on which the decision rests.
+"""Premises: conditions on another run that a decision about this run needs. Both are read in one round trip. Pure.
 
-Between two packets a power loss or a failover may take back what the first one read. Who then decides by it tells a
-parent of the end of a child that goes on. What is read and then written over one connection is of one server, and a
-server that loses writes loses the latest ones: whatever is left of the decision, what it rests on is left too. On a
-Redis Cluster the other run may be on another node, which can lose it alone (docs/decisions/storage/premises.md).
-Pure.
+Between two round trips a power loss or a failover may undo writes that the first one read. A decision that rests on
+them would, for example, report the end of a child that in fact continues. A read and a write over one connection reach
+one server, and a server that loses writes loses the latest ones: if the decision is still stored, its premise is too.
+On a Redis Cluster the other run may be on another node, which can lose it alone (docs/decisions/storage/premises.md).
 """
 
 from collections.abc import Callable

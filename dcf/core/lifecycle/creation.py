@@ -51,10 +51,10 @@ class Beginning:
 class Create:
     """Request to create a run.
 
-    `retention_s` is how many seconds its keys are kept after its end; None keeps them for good. `created_by` names the
+    `retention_s` is how many seconds its keys are kept after its end; None: without a limit. `created_by` names the
     caller, `rerun_of` the run that it repeats, from its beginning or as `begin` says. `secret` is what its task tokens
     are made with; it is kept only where the workflow has some. `parent` is the state of another run that starts it,
-    `project` what it belongs to, which never changes. `gates` are those of every Task of the run, beside its own.
+    `project` its project, which never changes. `gates` are added to those of every Task of the run.
     `definition_ref` pins a definition of the catalogue that it is carried out by: its kind, name, version and hash.
     """
 
@@ -83,7 +83,7 @@ class Create:
 def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
     """Write every document of a new run. An identical run that exists is returned; a different one is a conflict.
 
-    Tasks that the request assigns to nobody get the agents that the workflow itself names.
+    Tasks without agents in the request get the agents that the workflow itself names.
     """
     if snapshot.meta_document is not None:
         return Decision(answer=_existing(snapshot.meta_document, request))

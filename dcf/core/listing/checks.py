@@ -29,7 +29,7 @@ class ListKind(StrEnum):
 
 @record(frozen=True, slots=True, kw_only=True)
 class ListFlaw:
-    """A wrong entry of an index: a missing one (`is_missing`), or a dangling one, which names nothing.
+    """A wrong entry of an index: a missing one (`is_missing`), or a dangling one, whose object does not exist.
 
     `score` is the score that the entry should have, or was found with. `is_due`: the object that it named has expired
     as it should, so the entry is removed without a report. A missing timer of a state is set by a decision on it

@@ -9,7 +9,7 @@ from dcf.values.records import record
 from dcf.values.spans import check_time
 
 CURSOR: Final = re.compile(r"[0-9]{1,19}-[0-9]{1,19}(\.[0-9]{1,4})?", re.ASCII)
-"""An event's id, by which the next page goes on."""
+"""An event's id, after which the next page begins."""
 
 _MILLISECOND: Final = 1000
 

@@ -10,7 +10,7 @@ _SHORTEST: Final = 3
 """Letters of a word that has a form without an ending."""
 
 _SURE: Final = 3
-"""Letters of a stem without its last one that stand in every form of its word; shorter stems may be irregular."""
+"""Fewest letters of a stem, without its last one, that every form of its word has; shorter ones may be irregular."""
 
 
 @lru_cache(maxsize=16_384)
