@@ -26,7 +26,7 @@ _READS: Final = frozenset(
     }
 )
 _SILENT: Final = _READS | {"MULTI", "WATCH", "UNWATCH", "ASKING", "WAIT", "PING", "INFO", "XREAD"}
-"""Commands that write nothing by themselves."""
+"""Commands that do not write."""
 
 _ENTRIES: Final = frozenset({"ZADD", "ZREM"})
 _INDEPENDENT: Final = "independent"
@@ -52,7 +52,7 @@ def owners(commands: Sequence[Command], slots: Sequence[int | None]) -> list[int
 
 def stages(commands: Sequence[Command], nodes: Sequence[Node]) -> Iterator[Stage]:
     """Yield the stages of a packet whose commands go to these nodes."""
-    if len(set(nodes)) == 1:  # one node keeps the order by itself
+    if len(set(nodes)) == 1:  # one node keeps the order
         yield {nodes[0]: list(range(len(commands)))}
         return
     stage: Stage = {}
@@ -81,7 +81,7 @@ def may_write(commands: Sequence[Command]) -> bool:
 
 
 def has_written(command: Command, reply: Reply) -> bool:
-    """Return whether a command may have written, by its reply. What MULTI put off is written by EXEC."""
+    """Return whether a command may have written, by its reply. EXEC writes for the commands after MULTI."""
     if command[0] in _SILENT or isinstance(reply, Exception) or reply == b"QUEUED":
         return False
     return command[0] != "EXEC" or reply is not None

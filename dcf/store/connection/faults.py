@@ -2,7 +2,7 @@
 
 Transient ones (also those that an operator can end) become `StoreUnavailable`: the same call may be repeated. Permanent
 ones become `StoreUnsuitable`. No text of Redis or redis-py leaves this module, since it may contain a command's
-arguments. It sends nothing.
+arguments. It must not send commands.
 """
 
 import re
@@ -93,7 +93,7 @@ class PassingError(redis.ConnectionError):
 
 
 class NoPassword(AuthenticationError):
-    """The file with the password of Redis gives none; raised by what logs in, before anything is sent."""
+    """The file with the password of Redis has no usable password; raised at login, before any command is sent."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -241,7 +241,7 @@ def _lacking(command: str) -> StoreUnsuitable:
 
 def _reason(error: BaseException) -> str | None:
     reasons: Mapping[type[BaseException] | tuple[type[BaseException], ...], str] = {
-        ConnectionRefusedError: "nobody listens there",
+        ConnectionRefusedError: "no server listens there",
         FileNotFoundError: "there is no such socket",
         PermissionError: "this user may not open the socket",
         socket.gaierror: "no address is known for this name",

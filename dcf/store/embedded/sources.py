@@ -85,7 +85,7 @@ def _servers_on_path() -> Iterator[Path]:
 
 
 def _version(server: Path) -> tuple[int, ...]:
-    """Return the version that the server says, or (0, 0) if it says none."""
+    """Return the version in the server's answer, or (0, 0) if there is none."""
     try:
         answer = subprocess.run(  # noqa: S603 - a program of this machine, by its absolute path, without a shell
             [server, "--version"], capture_output=True, text=True, check=False, timeout=_PATIENCE_S

@@ -195,7 +195,7 @@ class JsonForm:
 def path_of(member: Member) -> str:
     """Return the JSONPath of a member. RedisJSON understands no other escapes than these two.
 
-    It drops spaces at the beginning of a quoted name (2.8.3), so for such a name all members beside it are read.
+    It drops spaces at the beginning of a quoted name (2.8.3), so for such a name all members of the object are read.
     """
     if isinstance(member, str):
         return f"$.{member}"  # nosemgrep: jsonpaths-are-not-formatted - members of our own

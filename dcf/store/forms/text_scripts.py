@@ -31,7 +31,7 @@ return {ok = 'OK'}
 """
 """Writes all fields of a document, or those of one member. It keeps the key's expiry.
 
-ARGV: `NX` to write only a document that is not there; the member, or nothing; then fields and values.
+ARGV: `NX` to write only a document that does not exist, else empty. Then the member, or empty, then fields and values.
 """
 
 # `ask` is `redis.call` or a function like it. What is not there is false.

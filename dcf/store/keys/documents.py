@@ -1,4 +1,4 @@
-"""Tells which document of a run a key holds, and what shape a document has. Reads nothing."""
+"""Says which document of a run a key holds, and what shape a document has. Must not read Redis."""
 
 import re
 

@@ -100,12 +100,12 @@ LAYOUT = "cp:idx:layout"
 SEEN = "cp:idx:seen"
 PLATFORMS = "cp:idx:platforms"
 SWEPT = "cp:idx:swept"
-_DUE_SHARDS: Final = 8  # fixed, since a run's due time is written to the same key for ever
+_DUE_SHARDS: Final = 8  # fixed, since a run's due time is always written to the same key
 
 
 @lru_cache(maxsize=1024)
 def due(workflow_id: str) -> str:
-    """Return the key that holds when the clock must look at this run."""
+    """Return the key that holds when the timer loop must check this run."""
     return f"{DUE}{crc32(workflow_id.encode()) % _DUE_SHARDS}"
 
 
@@ -121,7 +121,7 @@ def runs_by(facet: str, value: str) -> str:
 
 
 def news(agent_id: str, shards: int) -> str:
-    """Return where it is told that this agent got something: in one stream, on a cluster in the channel of its part."""
+    """Return the key of the news that this agent got an event: one stream, on a cluster the channel of its part."""
     return NEWS if shards == 1 else f"cp:idx:{{a{agent_shard(agent_id)}}}:news"
 
 
@@ -284,7 +284,7 @@ class RunKeys:
 
     @cached_property
     def secret(self) -> str:
-        """What the run's task tokens are made with."""
+        """The secret with which the run's task tokens are made."""
         return self.of("secret")
 
     @cached_property

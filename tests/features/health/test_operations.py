@@ -122,7 +122,7 @@ def test_a_redis_that_is_gone_is_the_only_finding() -> None:
     found = report(world)
     (only,) = found.findings
     assert (only.topic, only.level, found.is_ready) == (Topic.REDIS, Level.FAILING, False)
-    assert only.sentence == "Redis cannot be reached: nobody listens there."
+    assert only.sentence == "Redis cannot be reached: no server listens there."
 
 
 def test_a_redis_that_still_loads_its_data_is_told_apart_from_one_that_is_gone(tmp_path: Path) -> None:
