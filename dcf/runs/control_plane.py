@@ -1,7 +1,7 @@
-"""The operations on a run: each names what it reads and the pure decision that is made on it.
+"""The operations on a run: each names the documents that it reads and the pure decision about them.
 
-This module decides nothing and sends no Redis command: `transactions` carries the decision out, and `follow_ups` does
-the work that it left. States are given by name or, inside Parallel and Map, by path.
+This module must not make decisions or send Redis commands: `transactions` carries a decision out, and `follow_ups` does
+the work that remains. States are given by name or, inside Parallel and Map, by path.
 """
 
 import secrets
@@ -280,7 +280,7 @@ class ControlPlane:
                 self.hasten(workflow_id, path)
 
     def time_out(self, workflow_id: str) -> None:
-        """Fail a run whose time has passed; pause one that grows. Called by the clock."""
+        """Fail a run whose time has passed, or pause an open run. Called by the timer loop."""
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[RunStatus | None]:
             if run.definition.units is not None:
@@ -378,7 +378,7 @@ def _update(requests: Sequence[Update], run: Run, snapshot: Snapshot) -> Decided
 
 
 def _may_have_died(answer: Updated | Refusal) -> bool:
-    """Return True for a repetition: whoever made the first call may have died before the follow-up work."""
+    """Return True for a repetition: the process of the first call may have died before the follow-up work."""
     return isinstance(answer, Updated) and answer.repeated
 
 

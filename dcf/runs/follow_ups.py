@@ -1,8 +1,8 @@
 """Follow-up work of commits: join, close, open or sweep scopes, continue paused chains, close the rest of ended runs.
 
-Each is a transaction of its own, done by the process that committed. If that process dies first, the clock does it: it
-looks at every open scope and at every state before which a chain paused. Whoever delivers notifications is told of the
-commits that owe some. This module decides nothing.
+Each is a transaction of its own, done by the process that committed. If that process dies first, the timer loop does
+it: it checks every open scope and every state before which a chain paused. Commits with notifications are passed to the
+delivery. This module must not make decisions.
 """
 
 import logging
@@ -66,7 +66,7 @@ class FollowUps:
             try:
                 step = self._do(workflow_id, pending.popleft(), by)
             except (Conflict, RunOnHold):
-                break  # the claim is granted; the clock does the rest
+                break  # the claim is granted; the timer loop does the rest
             self.deliver(workflow_id, step, writer)
             joined = _together(joined, step.answer)
             pending.extend(joining.follow_ups(step.remaining, step.counts))

@@ -1,6 +1,6 @@
 """Starting runs: from a document or a kept definition, in one transaction that creates and kicks off.
 
-Names what is read and the pure decision that is made on it; decides nothing.
+It names the documents to read, and the pure decision about them. It must not make decisions.
 """
 
 from dataclasses import replace

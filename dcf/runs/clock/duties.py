@@ -1,4 +1,4 @@
-"""What the clock and the sweep do for capabilities: types only."""
+"""The duties that the timer loop and the reconciliation have for capabilities: types only."""
 
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
@@ -6,10 +6,10 @@ from typing import Protocol, TypeAlias
 from dcf.store.events.outbox import Attention
 
 Duty: TypeAlias = Callable[[int], None]
-"""Called at each look of the clock with the server time. Any process may do it, and each step may be repeated."""
+"""Called in each pass of the timer loop with the server time. Any process may do it, and may repeat each step."""
 
 Cleaning: TypeAlias = Callable[[], object]
-"""Called at each step of the sweep: takes away what no run needs, a little each time."""
+"""Called in each step of the reconciliation: removes things that no run needs, a few each time."""
 
 
 class EndedRuns(Protocol):

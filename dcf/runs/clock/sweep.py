@@ -1,7 +1,8 @@
-"""Finds and repairs wrong entries in the indexes across runs: for `dcf doctor`, and regularly beside the clock.
+"""Finds and repairs wrong entries in the indexes across runs: for `dcf doctor`, and regularly with the timer loop.
 
-Index entries are written before what they name, so nothing depends on this sweep. It repairs what older versions,
-manual changes and restored backups left. It works page by page, so that it does not block others.
+Index entries are written before the objects that they name, so no operation depends on this reconciliation. It repairs
+wrong entries that older versions, manual changes and restored backups left. It works page by page, so that it does not
+block other clients of Redis.
 """
 
 import logging
@@ -70,7 +71,7 @@ class Sweep:
 
         Raise StoreUnsuitable if this Redis user may not SCAN.
         """
-        with self._told_if_refused():
+        with self._recorded_if_refused():
             report = _report(flaw for page in self._checked(repair=repair) for flaw in page)
         self._record(report, repaired=repair)
         return report
@@ -85,7 +86,7 @@ class Sweep:
         pages, self._pages = self._pages or self._begin(), None
         if pages is None:
             return 0
-        with self._told_if_refused():
+        with self._recorded_if_refused():
             found = list(islice(pages, _PAGES))
         report = _report(flaw for page in found for flaw in page)
         self._found += (flaw for page in found for flaw in page)
@@ -130,7 +131,7 @@ class Sweep:
             self._listings.record(missing, dangling, repaired=repaired)
 
     @contextmanager
-    def _told_if_refused(self) -> Iterator[None]:
+    def _recorded_if_refused(self) -> Iterator[None]:
         """Record for health reports that the lists cannot be checked: this Redis user may not SCAN, for example."""
         try:
             yield

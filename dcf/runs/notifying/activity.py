@@ -20,7 +20,7 @@ EVERY_S: Final = 5.0
 
 
 class Activity:
-    """What this process has seen since it last wrote; `breakers` are those before remote platforms, by their kind."""
+    """The activity that this process saw since its last write; `breakers` are those of remote platforms, by kind."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Activity:
         self._told: set[str] = set()
 
     def saw(self, agent_id: str) -> None:
-        """Note that the agent called a tool. Thread-safe, and sends nothing."""
+        """Note that the agent called a tool. Thread-safe; does not call Redis."""
         if len(self._seen) < MOST_SEEN:
             self._seen.add(agent_id)
 
@@ -64,7 +64,7 @@ class Activity:
             self._write_platforms()
         except StoreUnavailable:
             raise
-        except DcfError as error:  # these records are for people; the clock goes on without them
+        except DcfError as error:  # these records are for people; the timer loop continues without them
             _log.warning("activity: %s: %s", error.code, error.message)
 
     def _write_platforms(self) -> None:

@@ -1,7 +1,7 @@
 """Reads the histories of runs in pages, filtered by state, type and time. Never writes.
 
-What one page costs is bounded: it reads so many entries at most, and says from where to go on, also where few of them
-were wanted.
+The cost of a page is bounded: it reads a limited number of entries, and says where the next page begins, even if few of
+them matched.
 """
 
 import time
@@ -72,7 +72,7 @@ class Histories:
     def follow(
         self, workflow_id: str, query: EventQuery, *, cursor: str | None = None, onwards: bool = False
     ) -> Iterator[Happening]:
-        """Yield all events from the oldest; with `onwards` also those to come, until the run is over."""
+        """Yield all events from the oldest; with `onwards` also those to come, until the run has ended."""
         last = cursor
         while True:
             is_over = self._status(workflow_id) is not RunStatus.RUNNING

@@ -125,7 +125,7 @@ def _rank(doc: StateDoc, machine: Machine, path: str) -> int:
 
 
 def _failed_lately(histories: Histories, workflow_id: str, owner: str, size: int, most: int) -> tuple[int, ...]:
-    """Return the iterations in which a state failed, by the last events that tell of failures."""
+    """Return the iterations in which a state failed, by the last events that report failures."""
     query = EventQuery(types=frozenset({"StateFailed"}), newest_first=True)
     events = histories.page(workflow_id, query, limit=_FAILED_EVENTS).events
     indexes = dict.fromkeys(_index(one.state, owner) for one in events if one.state and within(one.state, owner))

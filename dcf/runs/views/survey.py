@@ -1,6 +1,6 @@
 """Reads the status of every state of a run, also inside Parallel and Map, for a diagram, in a bounded number of reads.
 
-Open states are read first, then ended ones, outer scopes before inner ones. What was not read is counted.
+Open states are read first, then ended ones, outer scopes before inner ones. States that were not read are counted.
 """
 
 from collections import deque
