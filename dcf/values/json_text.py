@@ -169,7 +169,7 @@ def _no_constant(token: str) -> NoReturn:
 def _check(value: Json, name: str, max_depth: int, max_parts: int) -> None:
     """Refuse what JSON text cannot hold or Redis would change: depth, non-finite or huge numbers, lone surrogates.
 
-    Also what has more parts than text of the allowed length, for one native object may stand in many places.
+    Also refuse values with more parts than text of the allowed length: one native object may occur in many places.
     """
     level, depth, parts = [value], 1, 1
     while level:

@@ -1,7 +1,7 @@
 """Finds secrets by the shapes that their makers give them, and replaces each by its kind. Pure.
 
-Only known shapes count: a long name, a hash or a UUID is no secret, and stays. What has no shape of its own, such as a
-password, is not found: this makes accidents rarer, and is no wall.
+Only known shapes count: a long name, a hash or a UUID is no secret, and stays. A secret without a known shape, such as
+a password, is not found: this makes accidents rarer, but does not prevent them.
 """
 
 import re
