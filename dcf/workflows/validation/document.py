@@ -55,7 +55,7 @@ def validate_document(
 def judge(
     document: Json, in_form: Json, places: tuple[Path, Path, Path | None], schema: Mapping[str, Json] | None
 ) -> Validation:
-    """Return the verdict about a document; `in_form` is what of it the schema is asked about.
+    """Return the verdict about a document; `in_form` is the form of it that the schema checks.
 
     `places` are the directories for agent files, for skills, and another one for agent files.
     """

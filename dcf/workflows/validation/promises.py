@@ -1,8 +1,8 @@
 """Checks that states read what the OutputSchemas of Tasks before them promise, as far as that is certain.
 
 The shapes of the inputs are carried along the transitions of a machine, through ResultPath, ResultSelector, Output,
-Assign and the like. A state that may be entered with inputs of several shapes is warned about only if what it reads is
-in none of them; where anything is not known, nothing is said.
+Assign and the like. A state may be entered with inputs of several shapes: then there is a warning only if a path that
+it reads is in none of them. If any shape is unknown, there is no warning.
 """
 
 from collections.abc import Iterator, Mapping

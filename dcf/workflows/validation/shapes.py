@@ -62,7 +62,7 @@ _DEPTH: Final = 20
 _COMBINED: Final = frozenset(
     {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "const", "enum", "$ref"}
 )
-"""Keywords beside which `properties` do not say all about the members."""
+"""Keywords with which `properties` do not describe the members completely."""
 
 _NOTES: Final = frozenset({"title", "description", "default", "examples", "$comment", "deprecated", "readOnly"})
 
