@@ -1,4 +1,4 @@
-"""How parts of an application are put together from the settings and from other parts. Decides nothing."""
+"""Builds parts of an application from the settings and from other parts. It must not decide."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -115,7 +115,7 @@ def diagnosis_of(
 def open_exports(
     parts: PartsOfRuns, connections: Connections, diagnosis: Diagnosis, records: tuple[Usages, Journal, Artifacts]
 ) -> Iterator[tuple[Exports, RunTraces | None]]:
-    """Yield what explains and exports runs, and what sends their traces by itself, if anybody wants them."""
+    """Yield the part that explains and exports runs, and the part that sends their traces, if they are configured."""
     usages, journal, artifacts = records
     exports = Exports(
         plane=parts.plane,
