@@ -30,12 +30,13 @@
     ├── InternalError          internal_error       a defect of dcf
     ├── Refused                refused              a client's request was refused; `code` has the refusal's own code
     ├── RunFailed              run_failed           a client wanted the output of a run that did not succeed
-    ├── WaitTimedOut           wait_timed_out       a client waited for a run that is not over yet
+    ├── WaitTimedOut           wait_timed_out       a client waited for a run that has not ended yet
     ├── WebhookRefused         webhook_refused      a receiver got a request that is not dcf's, or is too old
     └── ToolCallFailed         (the tool's code)    a tool answered with an error
 
 Expected outcomes of a decision (held, not ready, lost) are values; only the client raises them, as `Refused`.
-This module imports nothing of dcf. Messages never carry a secret, a URL with credentials or a library's text.
+This module must not import other modules of dcf. Messages never contain a secret, a URL with credentials or a library's
+text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +47,7 @@ PASSING = frozenset(
 )
 """Codes of failures of the server, not of the call: the caller may repeat the call."""
 
-_AFTER_FAILURE = "`read_run_events` says what happened; once it is mended, `retry_run` lets the run go on."
+_AFTER_FAILURE = "`read_run_events` shows the cause; once it is fixed, `retry_run` lets the run continue."
 
 
 class DcfError(Exception):
@@ -115,7 +116,7 @@ class Forbidden(DcfError):
 
 
 class Unauthorized(DcfError):
-    """The server requires an API key, and got none or one that is not valid."""
+    """The server requires an API key, and got none or an invalid key."""
 
     code = "unauthorized"
     default_hint = "Set DCF_API_KEY to a key made with `dcf keys add`; `dcf keys ls` shows which are active."
@@ -133,7 +134,7 @@ class RateLimited(DcfError):
 
 
 class NotFound(DcfError):
-    """What the call names does not exist."""
+    """The object that the call names does not exist."""
 
     code = "not_found"
 
@@ -302,7 +303,7 @@ class RunOnHold(DcfError):
     """The step is not carried out: evaluations of the run have ended processes, so the run is on hold."""
 
     code = "run_held"
-    default_hint = "An operator lets the run go on with `retry_run`; `explain_run` names the state."
+    default_hint = "An operator lets the run continue with `retry_run`; `explain_run` names the state."
 
 
 class UnknownOutcome(DcfError):
@@ -360,13 +361,13 @@ class RunFailed(DcfError):
 
 
 class WaitTimedOut(DcfError, TimeoutError):
-    """The run was not over in the time that a client gave it; the run goes on."""
+    """The run had not ended after the time that a client wanted to wait; the run continues."""
 
     code = "wait_timed_out"
     default_hint = "Wait longer; `explain_run` says what it waits for."
 
     def __init__(self, workflow_id: str, timeout_s: float) -> None:
-        super().__init__(f"Run '{workflow_id}' was not over after {timeout_s:g} seconds.")
+        super().__init__(f"Run '{workflow_id}' had not ended after {timeout_s:g} seconds.")
         self.workflow_id = workflow_id
 
 

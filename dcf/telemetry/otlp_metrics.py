@@ -1,7 +1,7 @@
 """Sends the metrics of a server to a collector by OTLP over HTTP, again and again, with the extra `otel`.
 
-The SDK's instruments are not used: what is sent was counted already, as Prometheus is told it, and the SDK has no
-histogram that is only read. A collector that does not answer gets everything the next time; no run waits for it.
+The SDK's instruments are not used: the values were counted already, as for Prometheus, and the SDK has no histogram
+that is only read. A collector that does not answer gets all values the next time; no run waits for it.
 """
 
 import logging

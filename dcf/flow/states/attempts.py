@@ -188,7 +188,7 @@ def _raise_again(scope: Scope, node: ast.stmt, caught: Handler) -> None:
 
 
 def _certainly_takes(handler: Handler, caught: Handler, node: ast.stmt) -> bool | None:
-    """Return whether a clause takes every error that was caught; None if it takes none of them."""
+    """Return whether a clause takes every error that was caught; None if it takes no such error."""
     if handler.takes_everything:
         return True
     if _ANY_FAILURE in {*handler.errors, *caught.errors}:
