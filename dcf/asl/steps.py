@@ -1,4 +1,4 @@
-"""The answer of one engine call: the steps that were taken, in order, and where they led.
+"""The answer of one engine call: the steps that were taken, in order, and where they led. Pure.
 
 All are values; the caller that stores a run applies them one after another. Records that must be kept until a state
 is left (`Entry`, `OpenScope`) hold JSON and return to the engine in `visits`.

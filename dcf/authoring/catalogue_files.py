@@ -2,7 +2,7 @@
 
 `agents/**/*.md` are personas, `rules/**/*.md` rules, `workflows/**/*.md` workflows, and
 `contracts/**/*.schema.json` JSON Schemas of the profile `midex`. A file with a problem is left out, and all of its
-problems are reported. No file is left out silently.
+problems are reported. No file is left out silently. This module must not write files.
 """
 
 from collections.abc import Callable

@@ -2,7 +2,7 @@
 
 The earlier form has `steps` with outputs, dependencies and files of instructions; the later one `step_arguments` and
 `workflows` with steps of their own. The definition keeps the unchanged file, its form, and the texts of the
-instructions. All problems of a file are reported.
+instructions. All problems of a file are reported. This module must not write files.
 """
 
 import re

@@ -37,7 +37,7 @@ Charging: TypeAlias = Callable[[Snapshot, str, UsageReport, Callable[[Snapshot],
 """Decides on a write that reports usage for a state, and adds the charge."""
 
 Ending: TypeAlias = Callable[[Snapshot, str, Definition, Mapping[str, Json]], Decision[RunStatus | More | None]]
-"""Does with a state, without a write of its holder, what the clock found due. None: that is no longer the case."""
+"""Handles a due timer of a state, without a write of its holder. None: the timer is no longer due."""
 
 
 @record(frozen=True, slots=True, kw_only=True)

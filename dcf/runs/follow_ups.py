@@ -36,7 +36,7 @@ from dcf.values.refusal import Refusal
 _log = logging.getLogger(__name__)
 
 _MOST = 1_000
-"""Most transactions after one commit; beyond that the clock continues the run."""
+"""Most transactions after one commit; beyond that the timer loop continues the run."""
 
 _SWEPT_AT_ONCE = 100
 
@@ -176,7 +176,7 @@ class FollowUps:
             return self._items.read(needed)
         except StateError as error:
             return error
-        except Exception:  # noqa: BLE001 - whatever a source of items raises fails the Map, not the clock
+        except Exception:  # noqa: BLE001 - whatever a source of items raises fails the Map, not the timer loop
             _log.exception("items of %s", needed.path)
             return reader_failure("The items could not be read.")
 

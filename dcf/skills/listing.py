@@ -1,4 +1,4 @@
-"""Lists the skill manifests of a directory or a catalogue, invalid ones included."""
+"""Lists the skill manifests of a directory or a catalogue, including invalid ones. It must not write files."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field

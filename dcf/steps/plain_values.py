@@ -1,4 +1,4 @@
-"""Python values as JSON: what a caller hands over, and what a task function returns."""
+"""Python values as JSON: what a caller hands over, and what a task function returns. Pure."""
 
 import dataclasses
 import enum

@@ -1,4 +1,4 @@
-"""The types of values, as the compiler knows them: they are made from the annotations of the author."""
+"""The types of values, as the compiler knows them: they are made from the annotations of the author. Pure."""
 
 import dataclasses
 import enum

@@ -1,4 +1,4 @@
-"""The refusal of a well-formed request, as a value. Runs, documents and files use the same record."""
+"""The refusal of a well-formed request, as a value. Runs, documents and files use the same record. Pure."""
 
 from collections.abc import Mapping
 

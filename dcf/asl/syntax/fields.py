@@ -1,4 +1,4 @@
-"""Reads one JSON object of a definition, field by field.
+"""Reads one JSON object of a definition, field by field. Pure.
 
 Every reader records problems and continues, so that one pass finds all problems of a definition. A reader returns a
 value of the right type even for a wrong field. So callers must check the problems before they use a value.

@@ -1,4 +1,4 @@
-"""Checks which variables nested scopes set and read: clashes are problems, unknown names are warnings."""
+"""Checks which variables nested scopes set and read: clashes are problems, unknown names are warnings. Pure."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -308,7 +308,7 @@ class Transition:
         self.remaining.paused[path] = doc.lease.epoch
 
     def _retry(self, step: Retried) -> None:
-        """Set a failed state to be tried again at a later time; the clock then announces or enters it."""
+        """Set a failed state to be tried again at a later time; the timer loop then announces or enters it."""
         doc = self.current(step.path)
         assert doc is not None, "only what was entered is tried again"
         task = None if step.task is None or step.task.waits_as is not None else step.task  # others are entered again

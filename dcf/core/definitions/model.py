@@ -39,7 +39,7 @@ _NO_OBJECT: Final = Problem(
 
 
 class GrownUnit(Protocol):
-    """A unit of a run that grows, as far as the engine knows it."""
+    """A unit of an open run, as far as the engine knows it."""
 
     @property
     def group(self) -> str | None:
@@ -47,7 +47,7 @@ class GrownUnit(Protocol):
 
 
 class GrownUnits(Protocol):
-    """The units of a run that grows, as far as the engine knows them."""
+    """The units of an open run, as far as the engine knows them."""
 
     @property
     def by_name(self) -> Mapping[str, GrownUnit]:

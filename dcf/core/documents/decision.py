@@ -320,7 +320,7 @@ class WriteSet:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Remaining:
-    """Work that a commit leaves for later transactions. It is stored nowhere; after a crash the clock finds it again.
+    """Work that a commit leaves for later transactions. It is not stored; after a crash the timer loop finds it again.
 
     States inside `closed` scopes must be cancelled. Maps in `reading` (with their epoch) wait for items. The engine
     paused before the states in `paused` (with their epoch). Scopes in `counting` may be complete, which the counts

@@ -18,7 +18,7 @@ REMINDER_DELAY = 15 * SECOND
 """Delay before the first reminder of a ready state that was not leased; it doubles each time."""
 
 JOIN_DELAY = 20 * SECOND
-"""Interval at which the clock checks whether a Parallel or Map has ended, in case the process due to join it died."""
+"""Interval of checks whether a Parallel or Map has ended, in case the process that should join it died."""
 
 START_DELAY = 60 * SECOND
 """Delay before a run that was not started is listed as stuck and its planner reminded; it doubles each time."""

@@ -174,7 +174,7 @@ def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:
 
 
 def _first_looks(step: Transition, at: int) -> dict[str, int | None]:
-    """Have the clock look whether the run was started."""
+    """Return the timers of a new run, with those of Tasks no later than `at`: then the start of the run is checked."""
     tasks = {path for path, doc in step.writes.states.items() if doc.kind is None}
     return {
         path: min(due, at) if due is not None and path in tasks else due for path, due in step.writes.timers.items()

@@ -280,7 +280,7 @@ def read_row(found: Mapping[str, Json], workflow_id: str, most_states: int) -> R
         definition_sha256=_text(found.get("definition_sha256")) or "",
         tags=tuple(_texts(tags)) if isinstance(tags, list) else (),
         agents=agents_in(found.get("agents")),
-        names=names if states != [] and len(names) <= most_states else None,  # a run that grows has none there
+        names=names if states != [] and len(names) <= most_states else None,  # an open run has none there
         created_at=_text(found.get("created_at")),
         finished_at=_text(found.get("finished_at")),
         finalized_at=_text(found.get("finalized_at")),

@@ -27,7 +27,7 @@ class TimedStarts(Protocol):
 
     listed_in: str
     latest: int
-    """The latest server time at which a look has decided, in microseconds; the clock sets it back."""
+    """The latest server time of a decision, in microseconds; the timer loop sets it back."""
 
     def look(self, name: str, *, has_stepped_back: bool = False) -> int:
         """Do what is due of a name. Return how many runs were started."""

@@ -1,6 +1,6 @@
 """Notes which agents call this process and which agent platforms do not answer it, and writes that down now and then.
 
-A call of a tool only adds a name to a set in memory. The clock's thread writes the names every few seconds, so that a
+A call of a tool only adds a name to a set in memory. The timer loop writes the names every few seconds, so that a
 health report of any process tells who works. Nothing is decided by it.
 """
 
@@ -51,7 +51,7 @@ class Activity:
         return self._records.unseen([agent_id for agent_id in agent_ids if agent_id not in noted])
 
     def write(self) -> None:
-        """Write what was noted, if it is time; called by the clock's thread at each look."""
+        """Write the noted activity, if it is time; called in each pass of the timer loop."""
         if self._monotonic() < self._next:
             return
         self._next = self._monotonic() + EVERY_S

@@ -1,4 +1,4 @@
-"""Delivers owed notifications on threads of its own: neither a caller nor the clock waits for an agent platform.
+"""Delivers notifications on threads of its own: neither a caller nor the timer loop waits for an agent platform.
 
 A few threads are enough, since the circuit breaker soon refuses calls to a platform that does not answer. What is not
 delivered when the process ends stays in the outbox, and another process delivers it.

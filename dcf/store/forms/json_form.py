@@ -1,4 +1,4 @@
-"""Documents as RedisJSON keeps them: each key is a JSON document, and members are named by JSONPaths."""
+"""The form of documents in RedisJSON: each key is a JSON document, JSONPaths name members. Must not send commands."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache

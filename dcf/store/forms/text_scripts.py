@@ -1,4 +1,4 @@
-"""The Lua of documents that are kept as text: what scripts read and write them by, and how a hash is replaced."""
+"""The Lua functions with which scripts read and write documents that are kept as text. It must not send them."""
 
 from collections.abc import Mapping
 from functools import lru_cache

@@ -16,7 +16,7 @@
 | `cp:wf:<id>:secret` | string | creation of a run that has task tokens: what they are made with | the run's retention |
 | `cp:wf:<id>:barrier` | string | a transaction that waits for replicas (`DCF_WAIT_REPLICAS`) | a minute |
 | `cp:wf:<id>:taking:<s>` | string | reading open states to claim one: which claim is about to take it, so that others take another | 50 ms; in no file and on no replica |
-| `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the clock must look at them | the run's retention |
+| `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the timer loop must check them | the run's retention |
 | `cp:wf:<id>:scopes` | sorted set | opening a Parallel or Map; all that ever were, by their largest size | the run's retention |
 | `cp:wf:<id>:claims` | hash | claims of any state: which one a token got, as long as it holds it | the run's retention |
 | `cp:wf:<id>:evaluating` | hash | a process before a risky evaluation (`core/completing/evaluation_marks.py`): for which state, which process, since when | until it has ended; those of dead processes with the run |
@@ -324,12 +324,12 @@ class RunKeys:
 
     @cached_property
     def growth(self) -> str:
-        """Of a run that grows: what is open in it, and what is sealed."""
+        """Of an open run: its open units and its sealed groups."""
         return self.of("growth")
 
     @cached_property
     def units(self) -> str:
-        """Of a run that grows: its units, in the order in which they were added."""
+        """Of an open run: its units, in the order in which they were added."""
         return self.of("units")
 
     @cached_property

@@ -169,7 +169,7 @@ def _remedies(flaw: ListFlaw, shards: int) -> Iterator[Command]:
         yield ("ZADD", flaw.index, "NX", flaw.score, flaw.name)
         if plain_list(flaw.index).startswith(
             _BY_STATUS
-        ):  # an earlier version's: the clock finds when it finalizes itself
+        ):  # an earlier version's: the timer loop finds when to finalize it
             yield ("ZADD", keys.due(flaw.name), "NX", flaw.score, flaw.name)
     else:
         yield _removal(flaw, shards)

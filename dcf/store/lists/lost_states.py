@@ -61,7 +61,7 @@ def _commands(form: DocumentForm, run: RunKeys, stuck: str) -> Iterator[Command]
 
 
 def _read(form: DocumentForm, run: RunKeys, stuck: str, replies: Sequence[Reply]) -> _RunWithoutTimers | None:
-    """Return a run whose states must be looked at. A run that grows, or whose end is held, may have no open state."""
+    """Return a run whose states must be read. An open run, or a run whose end is held, may have no open state."""
     listed, before, meta, after = replies
     if listed is not None or (before, after) != (0, 0) or isinstance(meta, Exception):
         return None

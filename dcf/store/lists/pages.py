@@ -83,7 +83,7 @@ class Catalog:
     def counted_once(self, counts: Counts) -> Counts:
         """Return the counts without runs that are on the list of another status too: their documents say which.
 
-        A run that has ended stays on the list of running ones until a clock looks at it, and no clock may be there.
+        An ended run stays on the list of running ones until a timer loop checks it, and there may be no timer loop.
         """
         if not 0 < counts.by_status[RunStatus.RUNNING] <= _MOST_DOUBLE:
             return counts

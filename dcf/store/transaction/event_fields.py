@@ -2,7 +2,7 @@
 
 In the stream the names are short, and all entries have the same field, so that Redis stores its name once per node of
 many entries. Readers of the history see full names, and events one by one. Entries of earlier versions, with an event
-each, are read as well.
+each, are read as well. This module must not read or write the stream.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

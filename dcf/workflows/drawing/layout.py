@@ -1,4 +1,4 @@
-"""Gives a scene coordinates, in pixels from the top left corner: boxes, panels inside them, lines and labels."""
+"""Gives a scene coordinates, in pixels from the top left corner: boxes, panels inside them, lines and labels. Pure."""
 
 from collections.abc import Sequence
 from typing import Final

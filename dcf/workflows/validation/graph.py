@@ -1,4 +1,4 @@
-"""Stage 3: the rules of the language, and the summary of the graph of states that the seed contract asks for."""
+"""Stage 3: the rules of the language, and the summary of the graph of states that the seed contract asks for. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
