@@ -260,7 +260,7 @@ class PlatformUnavailable(DcfError):
 
 
 class StoreUnavailable(DcfError):
-    """Redis cannot be reached, or refuses for a while what is asked of it; the same call may be repeated.
+    """Redis cannot be reached, or refuses commands for a while; the same call may be repeated.
 
     `place` is the address of Redis and `remedy` what to do if no call is to be repeated, for the operator; callers of
     tools see neither. `is_full`: its memory is full, and it refuses only what may need more.
@@ -326,7 +326,7 @@ class InternalError(DcfError):
 class Refused(DcfError):
     """A well-formed request of a client was refused, and nothing was changed by it.
 
-    `code` is the refusal's own, such as `run_over` or `on_hold`; `answer` is what else the refusal told.
+    `code` is the refusal's own, such as `run_over` or `on_hold`; `answer` has the other fields of the refusal.
     """
 
     code = "refused"
@@ -379,7 +379,7 @@ class WebhookRefused(DcfError):
 
 
 class ToolCallFailed(DcfError):
-    """A dcf tool, called as a client, answered with an error; `answer` is all that it told."""
+    """A dcf tool, called as a client, answered with an error; `answer` is the whole answer."""
 
     def __init__(
         self, code: str, message: str, hint: str | None = None, answer: Mapping[str, object] | None = None

@@ -83,7 +83,7 @@ _TOLD: Final = {
     "StateRetried": "retried",
     "StateCancelled": "cancelled",
 }
-"""What is counted of states, by the event that tells it."""
+"""The counters of states, by the type of the counted event."""
 
 
 @dataclass(frozen=True)

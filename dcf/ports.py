@@ -54,14 +54,14 @@ class Delivery:
 class BlobStore(Protocol):
     """Keeps the bytes of artifacts that are too long for Redis, by names with "/" in them; from any thread.
 
-    What is written under a name is never changed. Raise StoreUnavailable where the store cannot be used.
+    Written bytes are never changed. Raise StoreUnavailable if the store cannot be used.
     """
 
     def write(self, name: str, data: bytes) -> None:
         """Keep bytes under a name, whole or not at all; the same again is no error."""
 
     def read(self, name: str) -> bytes | None:
-        """Return what is kept under a name; None if nothing is."""
+        """Return the bytes under a name; None if there are none."""
 
     def delete(self, prefix: str) -> None:
         """Delete everything whose name begins with the prefix and a slash. Idempotent."""

@@ -184,7 +184,7 @@ def run(
 
 
 def _read(workflow: Testable, run_input: Json) -> tuple[Json, Mapping[str, TaskFunction], Json]:
-    """Return the document of what is given as a workflow, the functions that belong to it, and its input."""
+    """Return the document of a workflow in any form, the functions that belong to it, and its input."""
     if isinstance(workflow, Flow):
         from dcf.flow.compiling import compile_flow  # noqa: PLC0415 - for flows only
 
@@ -199,7 +199,7 @@ def _read(workflow: Testable, run_input: Json) -> tuple[Json, Mapping[str, TaskF
 
 
 def _read_text(workflow: str | Path) -> Json:
-    """Return the document of a JSON text, or of a file; raise InvalidArgument for what is neither."""
+    """Return the document of a JSON text, or of a file; raise InvalidArgument for other values."""
     text, named = str(workflow), "The text"
     if isinstance(workflow, Path) or not text.lstrip().startswith("{"):
         named, file = text, Path(text)

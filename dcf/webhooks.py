@@ -25,7 +25,7 @@ Json: TypeAlias = Any
 """Any JSON value."""
 
 TOLERANCE_S: Final = 300.0
-"""Seconds by which the sender's time may differ from the receiver's; what is older may be a replay."""
+"""Seconds by which the sender's time may differ from the receiver's; an older request may be a replay."""
 
 _LONGEST_NUMBER: Final = 12
 

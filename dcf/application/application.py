@@ -193,7 +193,7 @@ class Application(ApplicationRoots):
 
     @property
     def records(self) -> "AgentRecords":
-        """What is known of each agent."""
+        """The records of agents."""
         return self._platform_parts.records
 
     @part
@@ -261,7 +261,7 @@ class Application(ApplicationRoots):
 
     @part
     def searching(self) -> "Searching":
-        """One search over what is known, and what runs have written."""
+        """One search over findings and over texts that runs have written."""
         from dcf.features.search.operations import Searching
 
         return Searching(self.run_list, self.journal, self.knowledge, self.catalogue, self.project_files)

@@ -57,7 +57,7 @@ WORK: Final = Resource(kind="work", is_worked=True, waits_as=None, gets_token=Fa
 
 @lru_cache(maxsize=1024)
 def read_resource(text: str | None) -> Resource:
-    """Read a Resource; what is not known here is work for an agent, as is a Task without one."""
+    """Read a Resource. A Task with an unknown Resource, or without one, is work for an agent."""
     if text is None:
         return WORK
     if text == HUMAN:

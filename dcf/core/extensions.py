@@ -31,7 +31,7 @@ Settle: TypeAlias = Callable[[Update], Written]
 """Applies a completion, or a failure in its place."""
 
 Through: TypeAlias = Callable[[Snapshot, Definition, Settle, Update], Written]
-"""Applies a completion, now or later, by what is given to settle it."""
+"""Applies a completion, now or later, with the function that settles it."""
 
 Charging: TypeAlias = Callable[[Snapshot, str, UsageReport, Callable[[Snapshot], Written]], Written]
 """Decides on a write that reports usage for a state, and adds the charge."""
@@ -76,7 +76,7 @@ class Capability:
 
 
 class Extensions(Tables):
-    """The tables of what is installed. Each has the order of the capabilities: a completion meets the first one first.
+    """The tables of installed capabilities, in their order: a completion meets the first one first.
 
     Those of `leasing` are filled with them.
     """

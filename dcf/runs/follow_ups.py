@@ -87,7 +87,7 @@ class FollowUps:
         return answer
 
     def look(self, workflow_id: str, path: str, by: Completer | None = None) -> Joined:
-        """Do what is due about an open scope, if anything. Called by the clock."""
+        """Do the due work on an open scope, if any. Called by the timer loop."""
         reads = ReadSet(states=with_scopes([path]), tallies=(path,))
         snapshot = self._transactions.store.read(workflow_id, reads)
         doc = snapshot.states.get(path)
@@ -98,7 +98,7 @@ class FollowUps:
         return _together(self.after(workflow_id, done, by), done.answer)
 
     def look_around(self, workflow_id: str, path: str, by: Completer | None) -> Joined:
-        """Do what is due about the scopes around a state, if anything."""
+        """Do the due work on the scopes around a state, if any."""
         found = NOTHING_JOINED
         for owner in reversed(ancestors(path)):
             found = _together(found, self.look(workflow_id, owner, by))
@@ -113,7 +113,7 @@ class FollowUps:
         return states, list(scopes), branches
 
     def skip_unreached(self, workflow_id: str) -> None:
-        """Mark as skipped what an ended run never reached, and close what is open in scopes. Safe to repeat."""
+        """Mark the unreached states of an ended run as skipped, and close open states in scopes. Safe to repeat."""
 
         def reads(run: Run) -> ReadSet:
             return ReadSet(states=run.definition.paths)
@@ -125,7 +125,7 @@ class FollowUps:
         self._in_pages(workflow_id, "", finalization.skip_unreached)
 
     def deliver(self, workflow_id: str, committed: Committed[object], writer: str | None = None) -> None:
-        """Have what a commit owes delivered, if somebody in this process does so; what is for others, at once."""
+        """Have the notifications of a commit delivered, if this process delivers; those for other agents, at once."""
         if not committed.notices or self.hand_over is None:
             return
         if self.at_once is not None and writer is not None and committed.seen is not None:

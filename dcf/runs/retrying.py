@@ -106,7 +106,7 @@ class RunRetrying:
         return Halt(plan=plan, epoch=epoch, finished_at=document.get("finished_at"), forgotten=forgotten)
 
     def _descend(self, workflow_id: str, definition: Definition, docs: dict[str, StateDoc]) -> list[str]:
-        """Read what is inside the scopes that came to a halt, and add it to `docs`. Return all states that stand."""
+        """Add the documents inside stopped scopes to `docs`. Return all states in which control stopped."""
         found = reopening.standing(docs)
         for path in found:  # grows while it is gone through
             scope = docs[path].scope

@@ -320,7 +320,7 @@ _ByRisk: TypeAlias = "Callable[[Run, Snapshot], Decision[Answer | More | _Risky]
 
 
 class _Risky:
-    """Returned in place of an answer: the decision evaluates what is risky, and that is not marked yet."""
+    """Returned in place of an answer: the decision needs a risky evaluation, which is not marked yet."""
 
 
 class _Outdated:

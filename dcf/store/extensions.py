@@ -39,7 +39,7 @@ class StateLists:
 
 
 class ListExtensions(Tables):
-    """The tables of what is installed, in the order of the capabilities."""
+    """The tables of installed capabilities, in their order."""
 
     filled_by = "dcf.features.installed_lists"
 

@@ -43,7 +43,7 @@ def collector_of(environment: Mapping[str, str] = os.environ) -> str | None:
 
 @contextmanager
 def sending(url: str, read: Read, environment: Mapping[str, str] = os.environ) -> Iterator[None]:
-    """Send what is read at every interval while the context lasts, and once more at its end."""
+    """Send the values at every interval while the context lasts, and once more at its end."""
     ending = Event()
     thread = Thread(target=_send, args=(url, read, _interval_s(environment), ending), name="metrics", daemon=True)
     thread.start()

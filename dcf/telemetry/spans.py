@@ -152,7 +152,7 @@ class _SpanFold:
             self._happen(state, event)
 
     def finished(self) -> list[RunSpan]:
-        """Return the spans. What is left open once the run is over ended with it."""
+        """Return the spans. Open spans of an ended run end with the run."""
         over = None if self._first is None else self._first.end
         return [self._shown(span, over) for span in self._spans.values()]
 
@@ -177,7 +177,7 @@ class _SpanFold:
         self._open(state, event, () if before is None else (before.span_id,))
 
     def _lease(self, state: str, event: Mapping[str, Json]) -> None:
-        """Begin an attempt. The first one stands for the visit; a later one links to the attempt before."""
+        """Begin an attempt. The first one is the span of the visit; a later one links to the attempt before."""
         before = self._latest.get(state)
         if before is None:
             self._open(state, event, ()).is_attempt = True

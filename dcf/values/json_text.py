@@ -140,7 +140,7 @@ class _NotJson(ValueError):
 
 
 def repeated_key(text: bytes) -> str | None:
-    """Return what is wrong with JSON text in which an object has a key twice; None for any other text."""
+    """Return the problem of JSON text in which an object has a key twice; None for any other text."""
     try:
         json.loads(text, object_pairs_hook=_unique)
     except _RepeatedKey as error:
@@ -207,7 +207,7 @@ def _check_scalar(item: Json, name: str) -> None:
 
 
 def _fault(item: Json) -> str | None:
-    """Say what is wrong with a value that holds no others."""
+    """Return the problem of a value that is not a container."""
     if isinstance(item, str):
         return None if _is_unicode(item) else "a string that is not valid Unicode"
     if isinstance(item, float) and not math.isfinite(item):

@@ -49,7 +49,7 @@ PERSONAL: Final[Mapping[str, re.Pattern[str]]] = {
         r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}\b"
     ),
 }
-"""Shapes of what is a person's, which are looked for only where that is asked for."""
+"""Shapes of personal data, which are searched only on request."""
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -51,7 +51,7 @@ class DirectoryBlobs:
             _sync(path.parent)
 
     def read(self, name: str) -> bytes | None:
-        """Return what is kept under a name; None if nothing is."""
+        """Return the bytes under a name; None if there are none."""
         with _told(self._home):
             try:
                 return self._path(name).read_bytes()

@@ -53,7 +53,7 @@ def misfits(schema: Mapping[str, Json] | bool, value: Json) -> tuple[Misfit, ...
 
 
 Found = Iterator[tuple[str, str]]
-"""Places and messages, found when they are asked for: whether there is any is all that `anyOf` asks."""
+"""Places and messages, computed lazily: `anyOf` needs to know only whether there is one."""
 
 
 class _Checker:

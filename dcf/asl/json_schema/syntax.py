@@ -43,14 +43,14 @@ _REFUSED: Final = frozenset(
 
 
 class Flaw(NamedTuple):
-    """What is wrong with a schema: a JSON Pointer into it, and a sentence without its end."""
+    """A problem of a schema: a JSON Pointer into the schema, and a sentence without its end."""
 
     pointer: str
     message: str
 
 
 def flaws_of(schema: Json) -> tuple[Flaw, ...]:
-    """Return what is wrong with a schema, at most MAX_FLAWS; nothing if values can be checked with it."""
+    """Return the problems of a schema, at most MAX_FLAWS; none if values can be checked with the schema."""
     if not isinstance(schema, bool | dict):
         return (Flaw("", f"a JSON Schema is an object, not {kind(schema)}"),)
     if byte_length(schema) > MAX_SCHEMA:

@@ -39,7 +39,7 @@ class Conclusion:
     stops: bool = True
 
     def arguments(self) -> dict[str, Json]:
-        """Return what is asked for, for its fingerprint."""
+        """Return the arguments of the request, for its fingerprint."""
         told = [self.failed, self.output, self.error, self.cause]
         return {"state": self.state, "epoch": self.epoch, "told": told}
 

@@ -214,7 +214,7 @@ def _settle(
 
 
 def _unfit(snapshot: Snapshot, request: Update, definition: Definition) -> Refusal | None:
-    """Refuse an end that what is known of the state does not allow."""
+    """Refuse an end that the document of the state does not allow."""
     if definition.units is not None and request.status is Status.SUCCEEDED:
         refusal = EXTENSIONS.flow.unless_open(snapshot, request.state)
         if refusal is not None:

@@ -49,7 +49,7 @@ class Resolve:
     force: bool = False
 
     def arguments(self) -> dict[str, Json]:
-        """Return what is asked for, for its fingerprint."""
+        """Return the arguments of the request, for its fingerprint."""
         told = [self.output, self.error, self.cause, self.handled, self.epoch, *([True] if self.force else [])]
         return {"state": self.state, "how": self.how, "told": told, "agents": list(self.agents)}
 
@@ -112,7 +112,7 @@ def assign_ahead(snapshot: Snapshot, request: RunRequest, wish: Resolve) -> RunD
 def resolve(
     snapshot: Snapshot, request: RunRequest, wish: Resolve, definition: Definition, context: Mapping[str, Json]
 ) -> RunDecision:
-    """Do what is asked for, or refuse: the run or the state has ended, or control has not reached the state."""
+    """Carry out the wish; refuse if the run or the state has ended, or control has not reached the state."""
     refusal = _why_not(snapshot, wish, definition)
     if refusal is None and wish.how == "output" and definition.output_schemas and not wish.force:
         refusal = output_refusal(definition, wish.state, wish.output, snapshot.states[wish.state], TO_OPERATOR)

@@ -62,7 +62,7 @@ class Update:
 
     @property
     def content(self) -> str:
-        """Fingerprint of what is written. It tells another request with the same token from a repetition."""
+        """Fingerprint of the written content. It distinguishes a repetition from a new request with the same token."""
         output = [self.output] if self.has_output else []
         return content_fingerprint([self.status, output, self.error, self.cause, self.attempts])
 

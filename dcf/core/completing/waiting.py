@@ -95,7 +95,7 @@ def next_look(doc: StateDoc, now: int) -> int:
 
 
 def begin_waiting(writes: WriteSet, step: OpenTask, doc: StateDoc, now: int, signals: Signals | None) -> Signals | None:
-    """Let a state wait from now on. Return what is then known of the run's signals."""
+    """Let a state wait from now on. Return the run's signals after that."""
     assert step.waits_as is not None, "the caller looked"
     waits = begun(doc, step.waits_as, now, step.asks)
     writes.states[step.path], writes.timers[step.path] = waits, next_look(waits, now)

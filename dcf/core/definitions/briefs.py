@@ -35,7 +35,7 @@ class Brief:
     is_invocation: bool = False
 
     def as_json(self) -> dict[str, Json]:
-        """Return what is said, without what is not."""
+        """Return the parts that are not empty."""
         told: dict[str, Json] = {} if self.instructions is None else {"instructions": self.instructions}
         told |= {} if self.output_schema is None else {"output_schema": self.output_schema}
         told |= {"errors": list(self.errors)} if self.errors else {}

@@ -214,7 +214,7 @@ def reference_of(definition: Definition) -> str:
 
 
 def check_names(document: Mapping[str, Json]) -> tuple[Problem, ...]:
-    """Return what is wrong with the names of a workflow itself; those of its states are checked with the machine."""
+    """Return the problems of the names of a workflow itself; names of states are checked with the machine."""
     found = {name: hidden_in(_text(document, name) or "") for name in _NAMES}
     return tuple(
         Problem(

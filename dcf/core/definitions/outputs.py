@@ -1,4 +1,4 @@
-"""Checks what is delivered for a Task against its OutputSchema, and names of failures against its Errors. Pure.
+"""Checks outputs of a Task against its OutputSchema, and names of failures against its Errors. Pure.
 
 An output that does not match is refused, and nothing is written: its author keeps the lease or the task token, and can
 correct it. The name of a failure is never refused: a failure under an unknown name is better than an unreported one.

@@ -98,7 +98,7 @@ class ReadSet:
 
 @record(frozen=True, slots=True, kw_only=True)
 class OtherRun:
-    """Another run, and what is read of it."""
+    """Another run, and the documents to read of it."""
 
     run: str
     reads: ReadSet

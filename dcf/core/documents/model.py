@@ -130,7 +130,7 @@ class Receipt:
 class RunReceipt:
     """The answer to an applied request about a whole run, stored so that a repetition gets the same answer.
 
-    `content` is the fingerprint of what was asked for; `at` is the server time in microseconds.
+    `content` is the fingerprint of the request; `at` is the server time in microseconds.
     """
 
     content: str

@@ -19,7 +19,7 @@ Answer = TypeVar("Answer")
 
 @record(frozen=True, slots=True, kw_only=True)
 class Premise:
-    """`holds` is asked of a snapshot that has what is read of the `other` run, and these receipts of its own."""
+    """`holds` gets a snapshot with the documents of the `other` run, and these receipts of its own run."""
 
     other: OtherRun
     holds: Callable[[Snapshot], bool]
@@ -36,7 +36,7 @@ def with_premise(reads: ReadSet, premise: Premise | None) -> ReadSet:
 def resting_on(
     premise: Premise | None, snapshot: Snapshot, decide: Callable[[], Decision[Answer]]
 ) -> Decision[Answer | Refusal]:
-    """Return what is decided; a refusal if there is a premise and it does not hold."""
+    """Return the decision; a refusal if there is a premise that does not hold."""
     if premise is None or premise.holds(snapshot):
         return decide()
     return Decision(answer=run_moved(premise.other.run))

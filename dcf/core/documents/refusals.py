@@ -104,7 +104,7 @@ def is_a_scope(state: str, doc: StateDoc) -> StateRefusal:
     """Refuse to end a whole Parallel or Map by hand."""
     return StateRefusal(
         code="invalid_transition",
-        message=f"State '{state}' is a {doc.kind}, which ends when what is inside it has ended.",
+        message=f"State '{state}' is a {doc.kind}, which ends when all states inside it have ended.",
         hint="Resolve the open states inside it, named by path, as in Each/0/Name.",
         doc=doc,
     )

@@ -42,11 +42,11 @@ class Signals:
         return found
 
     def without(self, number: int) -> "Signals":
-        """Return what is left once a state has taken this signal."""
+        """Return the signals after a state has taken this one."""
         return replace(self, kept=tuple(signal for signal in self.kept if signal.number != number))
 
     def awaited(self) -> "Signals":
-        """Return what is known once one more state waits for a signal."""
+        """Return the signals after one more state has begun to wait."""
         return replace(self, waits=self.waits + 1)
 
 
@@ -62,7 +62,7 @@ def write_signals(signals: Signals) -> dict[str, Json]:
 
 
 def read_signals(document: Json) -> Signals:
-    """Read the document; what is no signal in it is left out."""
+    """Read the document; invalid entries are left out."""
     found = document if isinstance(document, dict) else {}
     kept = found.get("kept")
     return Signals(

@@ -41,7 +41,7 @@ class UsageReport:
     model: str | None = None
 
     def amounts(self) -> dict[str, int]:
-        """Return what is to be added to sums, by their names."""
+        """Return the amounts to add to sums, by the names of the sums."""
         found = {"tokens_in": self.tokens_in, "tokens_out": self.tokens_out, "ms": self.ms}
         if self.currency is not None:
             found[f"{COST}{self.currency}"] = self.nanos

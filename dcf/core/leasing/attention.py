@@ -75,7 +75,7 @@ def _look(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:  #
 
 
 def _close(snapshot: Snapshot, state: str, doc: StateDoc | None) -> Decision[Owed]:
-    """Remove the timer of a closed state. If its scope has ended, write that it is cancelled, as a sweep does."""
+    """Remove the timer of a closed state. If its scope has ended, write its cancellation, as follow-up work does."""
     closed = {state: doc} if doc is not None and state in snapshot.void else {}
     notices = stop_notices({state: snapshot.void[state]} if closed else {})
     events = [Event(type="StateCancelled", state=path, data={"epoch": one.lease.epoch}) for path, one in closed.items()]

@@ -52,7 +52,7 @@ class Blocker:
 
 
 def read_blockers(found: Json) -> tuple[Blocker, ...]:
-    """Read `blocked_by` of a meta document; what is not one of ours is dropped."""
+    """Read `blocked_by` of a meta document; invalid entries are dropped."""
     return tuple(_read(found)) if isinstance(found, list) else ()
 
 

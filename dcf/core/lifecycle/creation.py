@@ -126,7 +126,7 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
 
 
 def _begun(request: Create, context: Mapping[str, Json], clock: Clock) -> Advance:
-    """Return the first steps. What is risky to evaluate is put off: there is no run yet that could be put on hold."""
+    """Return the first steps. Risky evaluations are postponed: there is no run yet that could be put on hold."""
     machine, begin = request.definition.machine, request.begin
     first: tuple[str, str | None, Json, Mapping[str, Json]] = (machine.start_at, None, request.run_input, {})
     if begin is not None:
@@ -150,7 +150,7 @@ def created_event(request: Create) -> Event:
 
 
 def _to_parent(parent: Parent | None) -> list[Notice]:
-    """Return what a child owes its parent from the beginning: to say that it was started."""
+    """Return the first notification of a child to its parent: that it was started."""
     if parent is None:
         return []
     kind = NoticeKind.CHILD_STARTED.value

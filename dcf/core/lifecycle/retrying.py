@@ -63,7 +63,7 @@ def unless_retryable(document: Mapping[str, Json], status: RunStatus) -> Refusal
 
 
 def unless_lost(plan: Plan, definition: Definition) -> Refusal | None:
-    """Return a refusal if a state of the workflow itself cannot be entered again, or nothing came to a halt."""
+    """Return a refusal if a state of the workflow itself cannot be entered again, or control stopped in no state."""
     if plan.is_empty:
         return cannot_retry("The run has no state from which it could continue.", _RERUN)
     if not plan.lost:

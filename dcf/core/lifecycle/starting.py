@@ -1,6 +1,6 @@
 """Starts a run: creates it and kicks it off, in one transaction. A repeated request finds the run that exists.
 
-Pure. What is written is what `creation` and `kickoff` write one after the other.
+Pure. It writes the changes of `creation` and then those of `kickoff`, in one transaction.
 """
 
 import base64
@@ -40,7 +40,7 @@ class Reference:
 
 
 def read_reference(text: str) -> Reference:
-    """Read `name@version`, `name` (the newest) or a hash; raise InvalidArgument for what is none of these."""
+    """Read `name@version`, `name` (the newest) or a hash; raise InvalidArgument for any other text."""
     if _SHA256.match(text):
         return Reference(sha256=text)
     check_name(text, "The definition", _LONGEST_REFERENCE)

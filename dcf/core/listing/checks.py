@@ -45,7 +45,7 @@ class ListFlaw:
 
 
 def needs_clock(*, is_running: bool, owed: int) -> bool:
-    """Return True if a run still needs the clock: it is running, or owes a notification."""
+    """Return True if a run still needs the timer loop: it is running, or has undelivered notifications."""
     return is_running or owed > 0
 
 

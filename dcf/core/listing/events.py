@@ -29,7 +29,7 @@ class EventQuery:
 
     @property
     def takes_all(self) -> bool:
-        """True if nothing but time and order is asked for."""
+        """True if the query has only times and an order."""
         return not self.states and not self.types
 
     def wants(self, type_: str, state: str | None) -> bool:

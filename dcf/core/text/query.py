@@ -103,7 +103,7 @@ class TextQuery:
 
     @property
     def finds_nothing(self) -> bool:
-        """True if something was asked for that has no word in it."""
+        """True if the query is not blank but has no word."""
         return self.is_given and self.expression is None
 
     @property

@@ -25,7 +25,7 @@ def stem_of(word: str) -> str:
 
 
 def beginning_of(word: str) -> str:
-    """Return what every form of a word contains, as a text to look for; empty where that is not known."""
+    """Return a text that every form of a word contains, to search for; empty if none is known."""
     stem = stem_of(word)
     if stem == word and not word.isalpha():
         return word.rstrip("+#") if word.isascii() else ""

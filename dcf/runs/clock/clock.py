@@ -1,4 +1,4 @@
-"""The clock: handles due timers of runs, has owed notifications delivered, drops ended runs, starts those of schedules.
+"""The timer loop: handles due timers of runs, delivers notifications, drops ended runs, starts runs of schedules.
 
 It is not an orchestrator. It uses the same transactions as every other caller, any number of copies may run at once,
 and only timeouts, retries, reminders and Waits depend on it. It never waits for an agent platform.
@@ -32,7 +32,7 @@ _CHECKED_AGAIN: Final = 3600 * SECOND
 
 
 class RunClock:
-    """Handles the due timers of live runs, and hands the runs that owe notifications to `deliveries`.
+    """Handles the due timers of live runs, and passes runs with undelivered notifications to `deliveries`.
 
     Its thread also writes the `activity` of this process down.
     """

@@ -16,7 +16,7 @@ class EndedRuns(Protocol):
     """Finalizes and deletes ended runs."""
 
     def look(self, workflow_id: str, seen: Attention) -> bool:
-        """Do what is due about an ended run. Return True if it changed."""
+        """Do the due work on an ended run. Return True if the run changed."""
 
     def settle(self, workflow_id: str, seen: Attention) -> None:
         """Let the keys of a finalized run expire, or take their expiry off while it is on hold."""
@@ -30,7 +30,7 @@ class TimedStarts(Protocol):
     """The latest server time of a decision, in microseconds; the timer loop sets it back."""
 
     def look(self, name: str, *, has_stepped_back: bool = False) -> int:
-        """Do what is due of a name. Return how many runs were started."""
+        """Do the due work for a name. Return how many runs were started."""
 
     def names(self) -> list[str]:
         """Return all names."""

@@ -27,10 +27,10 @@ Rearm: TypeAlias = Callable[[str, str], object]
 """Sets the timer of a state, by run and path, if it has none."""
 
 EVERY_S: Final = 3600
-"""Seconds from the end of a sweep to the next one, for all servers together. One of millions of runs takes longer."""
+"""Seconds from the end of a reconciliation to the next, for all servers. With millions of runs it takes longer."""
 
 _ASK_EVERY_S: Final = 300.0
-"""Seconds between a process's checks whether a sweep is due."""
+"""Seconds between a process's checks whether a reconciliation is due."""
 
 _PAGES: Final = 10
 """Pages per step."""
@@ -77,9 +77,9 @@ class Sweep:
         return report
 
     def step(self) -> int:
-        """Clean up, and repair some pages, if a sweep is due.
+        """Clean up, and repair some pages, if a reconciliation is due.
 
-        Return the number of wrong entries that the sweep found.
+        Return the number of wrong entries that it found.
         """
         for clean in self._cleaning:
             clean()
@@ -117,7 +117,7 @@ class Sweep:
             yield page
 
     def _set(self, workflow_id: str, path: str, rearm: Rearm) -> None:
-        """Have a timer set. What is wrong with one run keeps no other from it."""
+        """Have a timer set. A problem of one run must not affect the other runs."""
         try:
             rearm(workflow_id, path)
         except StoreUnavailable:

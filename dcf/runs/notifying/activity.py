@@ -1,7 +1,7 @@
 """Notes which agents call this process and which agent platforms do not answer it, and writes that down now and then.
 
 A call of a tool only adds a name to a set in memory. The timer loop writes the names every few seconds, so that a
-health report of any process tells who works. Nothing is decided by it.
+health report of any process shows the active agents. No decision may rest on it.
 """
 
 import logging

@@ -49,7 +49,7 @@ def _delivered(deliver: Callable[[str], int], workflow_id: str) -> int:
 
 
 class DeliveryThreads:
-    """Calls `deliver` with the runs that owe notifications: on its threads, or at once if it has none.
+    """Calls `deliver` with runs that have undelivered notifications: on its threads, or at once if it has none.
 
     `deliver` returns how many notifications it handled. A queued run is not queued again. A run that is being delivered
     is delivered once more afterwards, since it may have new notifications by then. The history names the caller that

@@ -70,7 +70,7 @@ def outcome_name(target: Target) -> str:
 def outcome_of(entry: OutboxEntry, target: Target, now: int, recorded: Told) -> TellingOutcome:
     """Return what to record: that the agent was notified, or why not; each reason is recorded once per visit.
 
-    `recorded` is what is recorded so far, as far as it matters.
+    `recorded` has the records so far that matter.
     """
     if target.agent_id is None:
         return NOTHING_TOLD
@@ -97,7 +97,7 @@ def outcome_of(entry: OutboxEntry, target: Target, now: int, recorded: Told) -> 
 
 
 def _is_worth_telling(delivery: Delivery) -> bool:
-    """Return True if the failure belongs in the history: not that an agent is busy, or told by another process."""
+    """Return True if the failure belongs in the history: not if an agent is busy, or another process delivers to it."""
     return delivery.failure not in {Undelivered.BUSY, Undelivered.UNDER_WAY, Undelivered.NO_PLATFORM}
 
 

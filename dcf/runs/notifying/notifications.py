@@ -84,14 +84,14 @@ class Notifications:
         self._name = f"relay-{secrets.token_hex(4)}"
 
     def tell_at_once(self, workflow_id: str, notices: Sequence[Notice], seen: Snapshot, writer: str) -> None:
-        """Tell agents other than the writer of states that a commit made ready, before what it owes is delivered."""
+        """Notify agents other than the writer of states that a commit made ready, before the outbox is delivered."""
         if self._at_once is not None:
             self._at_once.tell(workflow_id, notices, seen, writer)
 
     def notify_next(
         self, workflow_id: str, source: str | None, *, reason: str | None = None, payload: Json = None
     ) -> list[Target]:
-        """Deliver what is owed. Return the outcome for it and for each follower of `source` (None: of the start)."""
+        """Deliver the outbox. Return the outcomes, and those of each follower of `source` (None: of the start)."""
         if source is not None:
             self._plane.place(workflow_id, source)  # raises UnknownState before anything is delivered
         delivered = {target.state: target for target in self.deliver(workflow_id, payload=payload)}
@@ -107,7 +107,7 @@ class Notifications:
         ] + others
 
     def notify(self, workflow_id: str, state: str, *, reason: str, payload: Json = None) -> Target:
-        """Notify the agent of one state again, told before or not; set its timer, if Redis has lost it."""
+        """Notify the agent of one state again, or for the first time; set its timer, if Redis has lost it."""
         set_timer(self._plane, workflow_id, self._plane.path(workflow_id, state))
         snapshot = self._read(workflow_id, (state,))
         doc = snapshot.states.get(state)
@@ -137,7 +137,7 @@ class Notifications:
         self._records.record(workflow_id, path, announcement.after(before.sent))
 
     def deliver(self, workflow_id: str, *, payload: Json = None) -> list[Target]:
-        """Hand owed notifications to their agents, a page of them. Entries that no agent can take yet stay."""
+        """Deliver a page of the outbox to its agents. Entries that no agent can take yet stay."""
         entries = self._outbox.take(workflow_id, self._name, self._page)
         return self._settle_all(workflow_id, entries, payload)
 
@@ -228,7 +228,7 @@ class Notifications:
     def _settle_current(
         self, workflow_id: str, entries: Sequence[OutboxEntry], snapshot: Snapshot, payload: Json
     ) -> list[Target]:
-        """Remove what is outdated, and deliver the rest: to inboxes together, to remote platforms one by one."""
+        """Remove outdated entries, and deliver the rest: to inboxes together, to remote platforms one by one."""
         outdated, current = list[OutboxEntry](), list[OutboxEntry]()
         for entry in entries:
             (outdated if is_outdated(entry, snapshot) else current).append(entry)

@@ -100,7 +100,7 @@ class Lanes:
         return sum(lane.threads.wait(max(0.0, until - time.monotonic())) for lane in self._all())
 
     def close(self) -> None:
-        """Take no more, and wait briefly for what is under way; what waits stays owed."""
+        """Accept no more entries, and wait briefly for present deliveries; waiting entries stay in the outbox."""
         self._is_closed = True
         for lane in self._all():
             lane.threads.close()

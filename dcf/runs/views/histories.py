@@ -24,7 +24,7 @@ _FOLLOW_S: Final = 0.2
 
 @record(frozen=True, slots=True, kw_only=True)
 class EventPage:
-    """Events that were wanted, in the order asked for. `next_cursor` is set where there may be more."""
+    """The matching events, in the requested order. `next_cursor` is set if there may be more."""
 
     events: tuple[Happening, ...]
     next_cursor: str | None = None

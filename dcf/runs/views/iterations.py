@@ -98,7 +98,7 @@ def _current(found: Snapshot) -> Mapping[str, StateDoc]:
 
 
 def _iteration(index: int, scope: str, machine: Machine, docs: Mapping[str, StateDoc]) -> Iteration:
-    """Fold the states of an iteration: what is open counts first, then how it ended."""
+    """Fold the states of an iteration: open states count first, then the way in which it ended."""
     there = {path: docs[path] for name in machine.states if (path := join(scope, name)) in docs}
     if not there:
         return Iteration(index=index, status="pending")

@@ -85,7 +85,7 @@ class StateView:
         return shown
 
     def summary(self) -> dict[str, Json]:
-        """Return what matters at a glance as JSON; what is empty is left out."""
+        """Return the most important fields as JSON; empty ones are left out."""
         doc = self.doc
         shown: dict[str, Json] = {
             "status": doc.status.value,

@@ -32,7 +32,7 @@ Docs = Mapping[str, StateDoc]
 
 @record(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """A run to be drawn. `shares` has those of Maps, by path; `left_out` counts documents that were not looked for."""
+    """A run to be drawn. `shares` has those of Maps, by path; `left_out` counts documents that were not read."""
 
     machine: Machine
     meta: Mapping[str, Json]

@@ -75,7 +75,7 @@ class Recording:
 class AuditEntry:
     """One entry: what was called, with what, by whom. `outcome` None: it is under way, or its process died.
 
-    `of` is the id of the change that an entry tells the outcome of; only an export has such entries.
+    `of` is the id of the change whose outcome an entry reports; only an export has such entries.
     """
 
     entry_id: str

@@ -228,7 +228,7 @@ class _Packets:
         return found
 
     def _carry_out(self, packet: "_Exchanged", stage: Stage) -> None:
-        """Send what is for each node, then read the replies of each."""
+        """Send the commands for each node, then read the replies of each."""
         sent: list[tuple[Connection, list[Command], int]] = []
         given = {node: [packet.commands[at] for at in places] for node, places in stage.items()}
         *others, last = given
@@ -261,7 +261,7 @@ class _Packets:
         return self._confirmed(node, commands, replies)
 
     def _must_confirm(self, commands: Sequence[Command]) -> bool:
-        """Return whether replicas must have what is sent: commands that may write, and do not wait themselves."""
+        """Return whether replicas must confirm the commands: they may write, and do not wait themselves."""
         return self._wait_replicas > 0 and may_write(commands)
 
     def _to_confirm(self, node: Node, commands: Sequence[Command]) -> list[Command]:

@@ -31,7 +31,7 @@ from dcf.store.events.news import NewsHeard, NewsLost
 from dcf.store.keys import table as keys
 
 _SILENT_S: Final = 5.0
-"""Seconds without a word after which a node is asked whether it still serves what is followed there."""
+"""Seconds of silence after which a node is asked whether it still serves the channels that are followed there."""
 _PATIENCE_S: Final = 5.0
 """Seconds in which it must answer, or counts as away."""
 _SOON_S: Final = 1.0
@@ -214,7 +214,7 @@ class _Listener:
         await self._connection.send_packed_command(self._connection.pack_commands(commands))
 
     async def _note_next(self) -> None:
-        """Read what the node says next, and note it. Tell what is followed once all is answered that was asked."""
+        """Read and note the next message of the node. Report the followed channels once all questions are answered."""
         try:
             said = await self._next()
         except AskError as error:

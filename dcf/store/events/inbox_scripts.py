@@ -208,7 +208,7 @@ REMOVE: Final = _FORGET + "return forget(ARGV[1])"
 
 @record(frozen=True, slots=True, kw_only=True)
 class TellingScripts:
-    """The scripts that tell the news: in a stream, or on a cluster in a channel. One connection hears many channels."""
+    """The scripts that publish news: in a stream, or on a cluster in a channel. One connection hears many channels."""
 
     put: str
     give_back: str

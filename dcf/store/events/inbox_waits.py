@@ -216,7 +216,7 @@ class InboxReader:
         return None
 
     def _drop_unwanted(self, agent_id: str, are_wanted: Judge) -> None:
-        """Drop what is unwanted of the next messages: where one is, others often are, of states taken together."""
+        """Drop unwanted ones of the next messages: they often come together, about states that were leased together."""
         following = self._inbox.waiting(agent_id, _DROPPED_TOGETHER)
         judged = zip(following, are_wanted(following), strict=True)
         self._inbox.remove(agent_id, [message.message_id for message, is_wanted in judged if not is_wanted])

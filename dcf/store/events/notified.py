@@ -113,13 +113,13 @@ class ToldRecords:
         return read_announcements(names, replies)
 
     def record(self, workflow_id: str, state: str, found: Announcement) -> None:
-        """Record an announcement that no entry of the outbox stands for."""
+        """Record an announcement without an entry of the outbox."""
         run = RunKeys(workflow_id)
         self._connections.send(("MULTI",), announcement_command(run, state, found), unless_gone(run), ("EXEC",))
 
 
 def unless_gone(run: RunKeys) -> Command:
-    """Return the command that removes what a delivery wrote if its run was deleted, or expired, meanwhile."""
+    """Return the command that removes the writes of a delivery if its run was deleted, or expired, in between."""
     return ("EVAL", _TIDY, 4, run.meta, run.events, run.told, run.outbox)
 
 

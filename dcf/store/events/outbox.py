@@ -1,4 +1,4 @@
-"""The outbox of a run (its owed notifications), and the timers of its open states.
+"""The outbox of a run (its undelivered notifications), and the timers of its open states.
 
 Transactions write the entries. An entry is removed only when it is acknowledged, together with the history entry that
 says so. Any number of deliverers may read at once: each entry goes to one of them, and to another if that one dies.

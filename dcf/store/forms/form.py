@@ -47,7 +47,7 @@ class DocumentForm(Protocol):
         """Return the command that reads several documents, of one slot. None of them is meta or an agent's record."""
 
     def texts(self, reply: Reply) -> list[bytes | None]:
-        """Return the texts by the reply to `read_many`; None for what is not there."""
+        """Return the texts by the reply to `read_many`; None for each missing document."""
 
     def members(self, key: str, names: Sequence[Member]) -> Command:
         """Return the command that reads members of a document."""

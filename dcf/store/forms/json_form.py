@@ -21,7 +21,7 @@ end
 """
 """Reads members. The text form reads a hash in two ways, for which scripts have two names; this form has one way."""
 
-# `ask` is `redis.call` or a function like it. What is not there is false.
+# `ask` is `redis.call` or a function like it. A missing document is false.
 _FUNCTIONS: Final[Mapping[str, str]] = {
     "read_document": """
 local function read_document(ask, key)

@@ -34,7 +34,7 @@ return {ok = 'OK'}
 ARGV: `NX` to write only a document that does not exist, else empty. Then the member, or empty, then fields and values.
 """
 
-# `ask` is `redis.call` or a function like it. What is not there is false.
+# `ask` is `redis.call` or a function like it. A missing document is false.
 _FUNCTIONS: Final[Mapping[str, str]] = {
     "read_document": """
 local function read_document(ask, key)

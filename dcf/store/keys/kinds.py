@@ -1,4 +1,4 @@
-"""The kinds of keys that a run has; `keys` makes them. What is of one of these kinds lives and goes with its run."""
+"""The kinds of keys that a run has; `keys` makes them. Keys of these kinds are deleted with their run. Pure."""
 
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias

@@ -192,7 +192,7 @@ def access_key(key_id: str) -> str:
 
 
 def rate(key_id: str) -> str:
-    """Return the key of what is left of the rates of an API key."""
+    """Return the key of the rest of the rates of an API key."""
     return f"cp:idx:rate:{key_id}"
 
 
@@ -249,7 +249,7 @@ class RunKeys:
 
     @cached_property
     def outbox(self) -> str:
-        """Outbox: the notifications owed."""
+        """Outbox: the undelivered notifications."""
         return self.of("outbox")
 
     @cached_property
@@ -344,7 +344,7 @@ class RunKeys:
 
     @cached_property
     def spent(self) -> str:
-        """Reports of usage that are owed to the books."""
+        """Reports of usage that are not in the books yet."""
         return self.of("spent")
 
     def state(self, path: str) -> str:

@@ -54,7 +54,7 @@ Settling: TypeAlias = Callable[[Connections, Sequence[str]], object]
 class Listings:
     """The indexes of one Redis. Of documents only projects and those with one of the `prefixes` are checked.
 
-    `settling` is done with each page of a repair: it settles what is wrong in no list.
+    `settling` is called with each page of a repair: it repairs problems that are in no list.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Listings:
         self._settling = settling
 
     def pages(self, *, repair: bool) -> Iterator[Flaws]:
-        """Go through all keys of dcf. Yield what is wrong, page by page, and repair it if `repair`, but for timers.
+        """Go through all keys of dcf. Yield the flaws, page by page, and repair them if `repair`, but for timers.
 
         Raise StoreUnsuitable if this Redis user may not list keys.
         """
@@ -103,7 +103,7 @@ class Listings:
     def take_turn(self, seconds: int) -> bool:
         """Claim the next sweep. Return False if another process claimed one less than `seconds` ago.
 
-        After a server of Redis has started, or another took its place, a sweep is due at once: it may have lost writes.
+        After a Redis server has started, or replaced another, reconciliation is due at once: it may have lost writes.
         """
         servers = self._started()
         claim: Command = ("SET", keys.SWEEP, servers, "NX", "EX", seconds)

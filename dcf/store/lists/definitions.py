@@ -126,7 +126,7 @@ return {text}
 
 @record(frozen=True, slots=True, kw_only=True)
 class WantedDefinition:
-    """A definition that something depends on: in which project it is to be kept, and which version stands for it."""
+    """A definition that a transaction depends on, the project in which it is to be stored, and its version there."""
 
     definition: Definition
     project: str | None
@@ -139,12 +139,12 @@ class WantedDefinition:
 
     @property
     def names(self) -> str:
-        """The key of what its name stands for."""
+        """The key of the versions of its name."""
         return keys.definitions_named(self.definition.name, self.project)
 
 
 Listing: TypeAlias = Callable[[Definition, str | None], None]
-"""What is called with a definition that was kept, and its project."""
+"""Called with a stored definition and its project."""
 
 
 class KeptDefinitions:

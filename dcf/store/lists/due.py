@@ -96,7 +96,7 @@ class DueRuns:
 def _latest(form: DocumentForm, replies: list[Reply], now: int) -> int | None:
     """Return the latest time of a run's next check; None if it is noted in time."""
     if any(isinstance(reply, Exception) for reply in replies):
-        return now  # damaged by hand: the look at it says so
+        return now  # damaged by hand: the check of the run reports it
     noted, *rest = replies
     seen = read_attention(form, rest)
     at = now if seen.next_due is None or seen.next_due <= seen.now else seen.next_due

@@ -25,7 +25,7 @@ local function unseen()
   return nil
 end
 """
-"""How a script begins that looks at other keys, where they are on the same server."""
+"""The beginning of a script that reads other keys, if they are on the same server."""
 
 _ELSEWHERE: Final = """
 local seen, asked = cjson.decode(table.remove(ARGV)), {}
@@ -40,7 +40,7 @@ local function unseen()
   return #asked > 0 and {'unseen', asked} or nil
 end
 """
-"""The same where they are not: the last argument is what was read, by what was asked for."""
+"""The same if they are not: the last argument has the values that were read, by name."""
 
 _UNSEEN: Final = b"unseen"
 _MOST_ROUNDS: Final = 20

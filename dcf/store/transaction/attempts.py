@@ -82,7 +82,7 @@ class Attempts:
             _pause(attempt)
 
     def confirm(self, connection: Connection, barrier: str) -> None:
-        """Wait until enough replicas have the write, so that a failover cannot undo what is answered.
+        """Wait until enough replicas have the write, so that a failover cannot undo an answered write.
 
         WAIT only counts writes of its own connection, and the answered one may have come over another. So a small write
         goes before it (reliability notes, section 2).

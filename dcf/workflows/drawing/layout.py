@@ -76,7 +76,7 @@ class Panel:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Box:
-    """A node and what is drawn inside it."""
+    """A node and the drawing inside it."""
 
     node: Node
     name: str

@@ -44,7 +44,7 @@ class Segment:
     outcome: str | None = None
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as JSON, without what is not known."""
+        """Return it as JSON, without unknown values."""
         shown: dict[str, Json] = {
             "phase": self.phase.value,
             "start": to_text(self.start),

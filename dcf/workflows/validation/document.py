@@ -152,7 +152,7 @@ def _machine_verdict(machine: Json) -> Validation:
 
 
 def read_text(workflow: Json) -> tuple[Json, Finding | None]:
-    """Return the value in a text, or a native value; a finding for what is none."""
+    """Return the value in a text, or a native value; a finding for an invalid one."""
     try:
         text_or_native = workflow.decode() if isinstance(workflow, bytes | bytearray) else workflow
         return parse_workflow(text_or_native, name="The document", max_bytes=MAX_DOCUMENT), None

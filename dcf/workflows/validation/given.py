@@ -145,7 +145,7 @@ def _with_agents(document: dict[str, Json]) -> dict[str, Json]:
 def _as_given(verdict: Validation) -> Validation:
     """Return the verdict about a bare machine, with the paths that its parts have in it.
 
-    It cannot import the templates and skills that it names, so what is not found is a warning.
+    It cannot import the templates and skills that it names, so a missing one is a warning.
     """
     found_here = tuple(replace(one, path=_own(one.path)) for one in verdict.problems)
     problems = tuple(one for one in found_here if one.stage != "references")
