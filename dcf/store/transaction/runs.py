@@ -273,7 +273,7 @@ class RunStore:
     def _in_one_packet(
         self, work: "_Transaction[Answer]", found: Prefetched, connection: Connection
     ) -> Committed[Answer] | None:
-        """Decide on prefetched data, and commit if it is unchanged. Return None if it changed, or if there are no writes.
+        """Decide on prefetched data, and commit if it is unchanged. Return None if it changed, or without writes.
 
         An answer without writes must rest on the present data.
         """
