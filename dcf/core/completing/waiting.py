@@ -1,7 +1,8 @@
 """How a Task is opened that waits for something outside, and what every open Task gets of its timeouts. Pure.
 
 The people of a human task are notified at once, also before the run is started: they need no lease, and may take their
-time. A stored signal ends its Task in the step that enters it. A Task that waits for a child run must still start it.
+time. A stored signal ends its Task in the step that enters it. A Task that waits for a child run adds the notice that
+starts the run.
 """
 
 from dataclasses import replace

@@ -26,7 +26,7 @@ Answer_co = TypeVar("Answer_co", covariant=True)
 
 @record(frozen=True, slots=True, kw_only=True)
 class Seeker:
-    """The caller of a claim that reads a page of open states, and the states that the page must offer it."""
+    """A claim that searches a page of open states for ready ones."""
 
     most: int = 1_000_000
     """Most ready states whose inputs are read."""
@@ -162,7 +162,7 @@ class Snapshot:
     taken: frozenset[str] = frozenset()
     """States of the page that other claims are about to lease."""
     held: Mapping[str, int] = field(default_factory=dict)
-    """Leased states of the page, by the time of their next check; 0 if a reminder was sent since the lease ended."""
+    """Leased states of the page with the time of their next check: 0 if a reminder was sent since the lease ended."""
     meta_document: Mapping[str, Json] | None = None
     """The whole meta document; None if it was not read or the run does not exist."""
     audit: Mapping[str, Json] | None = None
