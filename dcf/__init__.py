@@ -88,11 +88,11 @@ _NAMES = {
     "dcf.workflows.validation": "validate",
 }
 _PLACES = {name: place for place, names in _NAMES.items() for name in names.split()}
-"""The module of each name, which is imported when the name is first asked for: nobody needs all of them."""
+"""The module of each name, which is imported at the first use of the name: no program needs all of them."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for."""
+    """Import the module of this name, and return the object."""
     if name not in _PLACES:
         raise AttributeError(f"module 'dcf' has no attribute '{name}'")
     place = import_module(_PLACES[name])  # nosemgrep: nothing-of-a-caller-is-executed - only the modules named above

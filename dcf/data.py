@@ -1,6 +1,6 @@
 """Finds files that ship with dcf: example workflows, agent templates, skills.
 
-In a wheel they are inside the package, in a checkout beside it.
+In a wheel they are inside the package, in a checkout next to it.
 """
 
 from pathlib import Path

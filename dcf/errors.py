@@ -30,12 +30,13 @@
     ├── InternalError          internal_error       a defect of dcf
     ├── Refused                refused              a client's request was refused; `code` has the refusal's own code
     ├── RunFailed              run_failed           a client wanted the output of a run that did not succeed
-    ├── WaitTimedOut           wait_timed_out       a client waited for a run that is not over yet
+    ├── WaitTimedOut           wait_timed_out       a client waited for a run that has not ended yet
     ├── WebhookRefused         webhook_refused      a receiver got a request that is not dcf's, or is too old
     └── ToolCallFailed         (the tool's code)    a tool answered with an error
 
 Expected outcomes of a decision (held, not ready, lost) are values; only the client raises them, as `Refused`.
-This module imports nothing of dcf. Messages never carry a secret, a URL with credentials or a library's text.
+This module must not import other modules of dcf. Messages never contain a secret, a URL with credentials or a library's
+text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +47,7 @@ PASSING = frozenset(
 )
 """Codes of failures of the server, not of the call: the caller may repeat the call."""
 
-_AFTER_FAILURE = "`read_run_events` says what happened; once it is mended, `retry_run` lets the run go on."
+_AFTER_FAILURE = "`read_run_events` shows the cause; once it is fixed, `retry_run` lets the run continue."
 
 
 class DcfError(Exception):
@@ -117,7 +118,7 @@ class Forbidden(DcfError):
 
 
 class Unauthorized(DcfError):
-    """The server requires an API key, and got no valid key."""
+    """The server requires an API key, and got none or an invalid key."""
 
     code = "unauthorized"
     default_hint = "Set DCF_API_KEY to a key made with `dcf keys add`; `dcf keys ls` shows which are active."
@@ -135,7 +136,7 @@ class RateLimited(DcfError):
 
 
 class NotFound(DcfError):
-    """The thing that the call names does not exist."""
+    """The object that the call names does not exist."""
 
     code = "not_found"
 
@@ -261,7 +262,7 @@ class PlatformUnavailable(DcfError):
 
 
 class StoreUnavailable(DcfError):
-    """Redis cannot be reached, or refuses for a while what is asked of it; the same call may be repeated.
+    """Redis cannot be reached, or refuses commands for a while; the same call may be repeated.
 
     `place` is the address of Redis and `remedy` what to do if no call is to be repeated, for the operator; callers of
     tools see neither. `is_full`: its memory is full, and it refuses only what may need more.
@@ -304,7 +305,7 @@ class RunOnHold(DcfError):
     """The step is not carried out: evaluations of the run have ended processes, so the run is on hold."""
 
     code = "run_held"
-    default_hint = "An operator lets the run go on with `retry_run`; `explain_run` names the state."
+    default_hint = "An operator lets the run continue with `retry_run`; `explain_run` names the state."
 
 
 class UnknownOutcome(DcfError):
@@ -327,7 +328,7 @@ class InternalError(DcfError):
 class Refused(DcfError):
     """A well-formed request of a client was refused, and nothing was changed by it.
 
-    `code` is the refusal's own, such as `run_over` or `on_hold`; `answer` is what else the refusal told.
+    `code` is the refusal's own, such as `run_over` or `on_hold`; `answer` has the other fields of the refusal.
     """
 
     code = "refused"
@@ -362,13 +363,13 @@ class RunFailed(DcfError):
 
 
 class WaitTimedOut(DcfError, TimeoutError):
-    """The run did not end in the time that a client gave it; the run continues."""
+    """The run had not ended after the time that a client wanted to wait; the run continues."""
 
     code = "wait_timed_out"
     default_hint = "Wait longer; `explain_run` says what it waits for."
 
     def __init__(self, workflow_id: str, timeout_s: float) -> None:
-        super().__init__(f"Run '{workflow_id}' was not over after {timeout_s:g} seconds.")
+        super().__init__(f"Run '{workflow_id}' had not ended after {timeout_s:g} seconds.")
         self.workflow_id = workflow_id
 
 
@@ -380,7 +381,7 @@ class WebhookRefused(DcfError):
 
 
 class ToolCallFailed(DcfError):
-    """A dcf tool, called as a client, answered with an error; `answer` is all that it told."""
+    """A dcf tool, called as a client, answered with an error; `answer` is the whole answer."""
 
     def __init__(
         self, code: str, message: str, hint: str | None = None, answer: Mapping[str, object] | None = None

@@ -1,4 +1,4 @@
-"""Random numbers for pauses, so that those who collided do not collide again.
+"""Random numbers for pauses, so that processes that collided do not collide again.
 
 A generator of its own: programs and tests that seed `random` get the same numbers whatever the threads of dcf do.
 """

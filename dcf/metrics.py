@@ -1,7 +1,7 @@
-"""What this process counts for monitoring: leases, takeovers, conflicts, notifications, and how long tools take.
+"""The counts of this process for monitoring: leases, takeovers, conflicts, notifications, and how long tools take.
 
-`current` is None unless somebody asked for metrics; where something happens, one look at it is all that it costs then.
-No label has the id of a run, a state or an agent: their values are few. Nothing is decided by it, and it sends nothing.
+`current` is None unless metrics are configured; then an event costs only a check of it. No label has the id of a run, a
+state or an agent: their values are few. No decision may rest on the counts, and this module must not send them.
 """
 
 import threading
@@ -83,12 +83,12 @@ _TOLD: Final = {
     "StateRetried": "retried",
     "StateCancelled": "cancelled",
 }
-"""What is counted of states, by the event that tells it."""
+"""The counters of states, by the type of the counted event."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """What a histogram has counted: how many in each bucket, the last of which has no bound, and their sum."""
+    """The counts of a histogram: how many values in each bucket, the last of which has no bound, and their sum."""
 
     counts: tuple[int, ...]
     total: float
@@ -96,7 +96,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class MetricValues:
-    """What a metric is at this moment, by the values of its labels."""
+    """The present value of a metric, by the values of its labels."""
 
     family: Family
     values: Mapping[Labels, float | Spread]

@@ -23,8 +23,8 @@ class Undelivered(StrEnum):
 
     An agent that is busy, or that another process delivers to at the moment, takes it later; an unknown agent never
     does. An unavailable platform may take it once it answers again. A platform that refuses it has a reason of its own.
-    A process that lacks the agent's platform (`no_platform`) leaves the event to one that has it. Where each agent
-    has a server of its own, one that does not answer says nothing about the others (`agent_unavailable`).
+    A process that lacks the agent's platform (`no_platform`) leaves the event to a process that has the platform. If
+    each agent has a server of its own, only the agents of unavailable servers miss events (`agent_unavailable`).
     """
 
     BUSY = "busy"
@@ -54,14 +54,14 @@ class Delivery:
 class BlobStore(Protocol):
     """Keeps the bytes of artifacts that are too long for Redis, by names with "/" in them; from any thread.
 
-    What is written under a name is never changed. Raise StoreUnavailable where the store cannot be used.
+    Written bytes are never changed. Raise StoreUnavailable if the store cannot be used.
     """
 
     def write(self, name: str, data: bytes) -> None:
         """Keep bytes under a name, whole or not at all; the same again is no error."""
 
     def read(self, name: str) -> bytes | None:
-        """Return what is kept under a name; None if nothing is."""
+        """Return the bytes under a name; None if there are none."""
 
     def delete(self, prefix: str) -> None:
         """Delete everything whose name begins with the prefix and a slash. Idempotent."""
@@ -109,7 +109,7 @@ class Deliverer(Protocol):
 class AgentWish:
     """Request to create an agent, in words that every platform knows.
 
-    `instructions` is what it is told first; `texts` are further ones of its context, by name. `model` is the handle of
+    `instructions` is its first message; `texts` are further texts of its context, by name. `model` is the handle of
     a model. `mcp_servers` are the servers whose tools it is to have, by the names that settings and registry give them,
     and `tools` the names of single ones. `tags` are set in the creating call, so that the agent can be found after a
     crash. `template` is the description that all of this was read from, and `bundle` the file around it: for a platform
@@ -212,7 +212,7 @@ class Equipper(Protocol):
 
 
 def no_id(_: str) -> bool:
-    """Return False: the ids of this platform cannot be told from others."""
+    """Return False: the ids of this platform have no form of their own."""
     return False
 
 

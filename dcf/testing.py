@@ -1,7 +1,7 @@
 """Runs a workflow with its Python functions in a test: in memory, with virtual time, and tells the story of the run.
 
-The engine is that of a run (`dcf.asl`), so are the rules of people, signals, callbacks and child runs (`dcf.core`), the
-functions are called as a worker calls them, and no Redis is needed. Waits, retries and timeouts pass in virtual time: a
+The engine is that of a run (`dcf.asl`), and so are the rules of people, signals, callbacks and child runs (`dcf.core`).
+Functions are called as a worker calls them. No Redis is needed. Waits, retries and timeouts pass in virtual time: a
 test of a workflow that takes a week takes a moment.
 
     from dcf import testing
@@ -46,12 +46,12 @@ Testable: TypeAlias = Flow[..., Any] | Mapping[str, Json] | str | Path
 """A flow, a document, its JSON text, or the path of its file."""
 
 RUN_ID: Final = "test-run"
-"""The id of the run, where a test names none."""
+"""The default id of the run."""
 
 
 @record(frozen=True, slots=True)
 class After:
-    """An answer that comes after these seconds of virtual time. If the Task has timed out by then, it is too late."""
+    """An answer that comes `seconds` of virtual time later. If the Task has timed out by then, it is too late."""
 
     seconds: float
     answer: object = None
@@ -59,7 +59,7 @@ class After:
 
 @record(frozen=True, slots=True)
 class NoAnswer:
-    """An answer that never comes: the Task waits for its timeout, and without one the run is stuck."""
+    """An answer that never comes: the Task waits for its timeout, and without a timeout the run is stuck."""
 
 
 NEVER: Final = NoAnswer()
@@ -95,7 +95,7 @@ class LogLine:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Story:
-    """The course of a run. `status` is succeeded, failed, or running if it waits for what never comes.
+    """The result of a test run. `status` is succeeded, failed, or running if it waits for an event that never comes.
 
     `visits` are the states in the order in which they were entered, `elapsed` the seconds that passed in virtual time,
     `log` the lines of the functions, `events` everything in order: entered, retried, caught, failed, exited.
@@ -184,7 +184,7 @@ def run(
 
 
 def _read(workflow: Testable, run_input: Json) -> tuple[Json, Mapping[str, TaskFunction], Json]:
-    """Return the document of what is given as a workflow, the functions that belong to it, and its input."""
+    """Return the document of a workflow in any form, the functions that belong to it, and its input."""
     if isinstance(workflow, Flow):
         from dcf.flow.compiling import compile_flow  # noqa: PLC0415 - for flows only
 
@@ -199,7 +199,7 @@ def _read(workflow: Testable, run_input: Json) -> tuple[Json, Mapping[str, TaskF
 
 
 def _read_text(workflow: str | Path) -> Json:
-    """Return the document of a JSON text, or of a file; raise InvalidArgument for what is neither."""
+    """Return the document of a JSON text, or of a file; raise InvalidArgument for other values."""
     text, named = str(workflow), "The text"
     if isinstance(workflow, Path) or not text.lstrip().startswith("{"):
         named, file = text, Path(text)
@@ -229,7 +229,7 @@ _BEGAN: Final = "2026-01-01T00:00:00.000Z"
 
 @dataclass(slots=True)
 class _Cast:
-    """Those who answer for the Tasks of a run; also the office of the calls, which keeps their lines."""
+    """The functions and answers for the Tasks of a run; also the office of the calls, which keeps their log lines."""
 
     workflow_id: str
     functions: Mapping[str, TaskFunction]
@@ -319,8 +319,8 @@ class _Cast:
         return {"code": "ok"}
 
     def ask_question(self, work: Work, question: str, choices: Sequence[str]) -> dict[str, Json]:  # noqa: ARG002
-        """Refuse a question: nobody is there to answer it."""
-        return {"code": "refused", "error": "In a test nobody answers questions."}
+        """Refuse a question, since a test has no person or agent that could answer it."""
+        return {"code": "refused", "error": "In a test no question is answered."}
 
 
 def _raise(error: BaseException, _: Json) -> None:
@@ -339,13 +339,13 @@ def _told(task: AskedTask) -> dict[str, Json]:
 def _answer_of(result: Result) -> Answer:
     if result["new_status"] == "succeeded":
         return {"output": load(result["output_json"])}
-    if is_parked(result):  # nothing waits in a test, so the limit is told as the failure that ends a long parking
+    if is_parked(result):  # a test does not wait, so the limit is reported as the failure that ends a long parking
         return {"error": ACCOUNT_LIMIT, "cause": result["reason"]}
     return {"error": result["error_name"], "cause": result["error_message"]}
 
 
 def _check_names(machine: Json, names: Iterable[str]) -> None:
-    """Raise InvalidArgument for a name that no Task has. Problems of the workflow itself are told when it is run."""
+    """Raise InvalidArgument for a name that no Task has. Problems of the workflow itself are reported by its run."""
     found, _ = parse_machine(machine)
     if found is None:
         return
@@ -358,7 +358,7 @@ def _check_names(machine: Json, names: Iterable[str]) -> None:
 
 
 def _visits(events: Iterable[Mapping[str, Json]]) -> tuple[StateVisit, ...]:
-    """Return the visits that the events tell of, in the order in which they began."""
+    """Return the visits in the events, in the order in which they began."""
     visits: list[StateVisit] = []
     current: dict[str, int] = {}
     for event in events:
@@ -369,7 +369,7 @@ def _visits(events: Iterable[Mapping[str, Json]]) -> tuple[StateVisit, ...]:
             visits.append(StateVisit(name=name, path=path, type=kind, input=event["input"], entered_at=event["at"]))
             continue
         at = current.setdefault(path, len(visits))
-        if at == len(visits):  # a state that is passed in one step is only told to have ended
+        if at == len(visits):  # a state that is passed in one step has only an event of its end
             visits.append(StateVisit(name=event["state"], path=path, type=event["type"], input=None))
         visits[at] = _after(visits[at], event)
     return tuple(visits)

@@ -1,6 +1,6 @@
 """For receivers of webhooks: checks that a request is dcf's and fresh, and reads it (docs/agents/webhooks.md).
 
-It needs nothing but the standard library, opens no connection and stores nothing. Any verifier of Standard Webhooks
+It must use only the standard library and open no connection. It has no storage. Any verifier of Standard Webhooks
 does the same check.
 """
 
@@ -25,17 +25,17 @@ Json: TypeAlias = Any
 """Any JSON value."""
 
 TOLERANCE_S: Final = 300.0
-"""Seconds by which the sender's time may differ from the receiver's; what is older may be a replay."""
+"""Seconds by which the sender's time may differ from the receiver's; an older request may be a replay."""
 
 _LONGEST_NUMBER: Final = 12
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class WebhookEvent:
-    """The body of a webhook. `id` is the same at every try: drop what you have taken before, with an answer of 2xx.
+    """The event in a webhook. `id` is the same in every attempt: answer a known one with 2xx, and drop it.
 
-    `work` is what is to be done, with instructions, input and the schema of the output; None where there is only news.
-    `task_token` is what ends the work, sent to one of the addresses in `answer_at` (success, failure, heartbeat).
+    `work` describes the work, with instructions, input and the schema of the output; None for an event without work.
+    `task_token` ends the work, if sent to one of the addresses in `answer_at` (success, failure, heartbeat).
     """
 
     id: str
@@ -74,7 +74,7 @@ def verify(
     if not is_signed(signed, keys, message_id, int(sent), body):
         raise WebhookRefused(
             "No signature of the request was made with a secret that is known here.",
-            "Answer 401. If it is from dcf, its secret was made anew: take that of `register_agent(new_key=true)`.",
+            "Answer 401. If it is from dcf, its secret has changed: use that of `register_agent(new_key=true)`.",
         )
     if abs((time.time() if now is None else now) - int(sent)) > tolerance_s:
         raise WebhookRefused(
@@ -89,7 +89,7 @@ def _keys(secrets: str | Iterable[str]) -> list[bytes]:
     keys = [secret_bytes(one) for one in given]
     found = [one for one in keys if one is not None]
     if not found or len(found) < len(keys):
-        raise WebhookRefused("What was given is no secret of a webhook.", "Pass it as it was shown, with whsec_.")
+        raise WebhookRefused("The value is not the secret of a webhook.", "Pass it as it was shown, with whsec_.")
     return found
 
 

@@ -1,7 +1,7 @@
 """Which platform each agent has: by its record, by the form of its id, else the mailbox. Delivers, and finds the rest.
 
-A process may have several platforms, and the agents of one run may be on all of them. What is read from records is kept
-for a moment. An agent whose platform this process lacks is told by a process that has it: the event stays owed.
+A process may have several platforms, and the agents of one run may be on all of them. Records are cached for a moment.
+If this process lacks the platform of an agent, the event stays in the outbox: a process with the platform delivers it.
 """
 
 import time
@@ -110,7 +110,7 @@ class Platforms:
         return _own(self.of(agent_id).equipper, self._mailbox.equipper)
 
     def equips(self, agent_id: str) -> bool:
-        """Return True if the agent's platform gives it texts and tools; else it is told them, and reads its record."""
+        """Return True if the agent's platform gives it texts and tools; else the agent reads them in its record."""
         kind = self.kind_of(agent_id)
         platform = self._by_kind.get(kind)
         return kind != MAILBOX and platform is not None and platform.equipper is not None

@@ -1,4 +1,4 @@
-"""Composition root: makes the objects of one process from its settings, and closes them. Decides nothing.
+"""Composition root: makes the objects of one process from its settings, and closes them. It must not decide.
 
 Each part is made, and its module imported, when it is first requested: most processes use a few of them.
 """
@@ -54,19 +54,24 @@ if TYPE_CHECKING:
 class Application(ApplicationRoots):
     """The objects that tools and commands use.
 
-    `control_plane` has the operations on states, `lifecycle` those on whole runs, `outside` those on Tasks that wait
-    for something outside of dcf, `callbacks` those by task token, and `task_log` keeps what functions log. `talking`
-    has notes, questions, answers and corrections of results, `gates` the verdicts on outputs, `journal` what else
-    agents write down. `starting` begins runs, `schedules` begins them by the time, and
-    `retrying` lets ended ones go on. `runs` reads their status,
-    `run_list` lists them, `projects` are what they belong to, `artifacts` the files that they keep, `knowledge` is
-    what outlives them, `catalogue` has what agents work by, `exports` explains and exports them, and
-    `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platforms`,
-    `registration` knows those that are made elsewhere, `closing` closes a run together with them, `equipment` gives
-    them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what tools may change
-    outside runs; the `audit` trail records such changes, and `refusals` what was refused. `sweep` repairs the indexes
-    across runs. `usage` tells what API keys hold, `gauges` what Prometheus asks of Redis, `web_sessions` who is logged
-    in at the page. `health` tells how all of it is, and `activity` notes who calls.
+    States: `control_plane` has the operations on states, `outside` those on Tasks that wait for something outside of
+    dcf, and `callbacks` those by task token. `task_log` stores the log lines of functions.
+
+    Runs: `starting` and `schedules` start runs, `lifecycle` operates them, `retrying` lets ended runs continue.
+    `runs` reads the status of runs, `run_list` lists them, `exports` explains and exports them. `retention` keeps and
+    deletes ended runs, and `sweep` repairs the indexes across runs.
+
+    Teams: `talking` has notes, questions, answers and corrections of results, `gates` the verdicts on outputs,
+    `journal` the other entries of agents. `projects` groups runs, `artifacts` has their files, `knowledge` the findings
+    that outlive runs, `catalogue` the definitions by which agents work.
+
+    Agents: `workers` creates and deletes the agents of runs on `platforms`, `registration` has the agents that other
+    programs made. `closing` closes a run together with its agents, `equipment` gives them skills from `library`, and
+    `desk` tells them what to do.
+
+    Operation: `documents` and `files` can be changed by tools outside runs. The `audit` trail records such changes, and
+    `refusals` records refusals. `usage` has the use of Redis by API keys, `gauges` the values for Prometheus,
+    `web_sessions` the sessions of the page. `health` reports the state of the system, and `activity` notes callers.
     """
 
     @part
@@ -160,14 +165,14 @@ class Application(ApplicationRoots):
 
     @part
     def usage(self) -> "QuotaUsage":
-        """What API keys hold."""
+        """The use of Redis by API keys."""
         from dcf.store.access.quotas import QuotaUsage
 
         return QuotaUsage(self._connections)
 
     @part
     def gauges(self) -> "GaugeReader":
-        """What Prometheus asks of Redis."""
+        """The values in Redis for Prometheus."""
         from dcf.features.health.gauges import GaugeReader
 
         return GaugeReader(self._connections)
@@ -188,7 +193,7 @@ class Application(ApplicationRoots):
 
     @property
     def records(self) -> "AgentRecords":
-        """What is known of each agent."""
+        """The records of agents."""
         return self._platform_parts.records
 
     @part
@@ -221,7 +226,7 @@ class Application(ApplicationRoots):
 
     @part
     def retrying(self) -> "RunRetrying":
-        """Lets ended runs go on."""
+        """Lets ended runs continue."""
         from dcf.runs.retrying import RunRetrying
 
         return RunRetrying(self.control_plane)
@@ -235,14 +240,14 @@ class Application(ApplicationRoots):
 
     @part
     def task_log(self) -> "TaskLog":
-        """What functions log."""
+        """The log lines of functions."""
         from dcf.features.task_log.operations import TaskLog
 
         return TaskLog(self.control_plane)
 
     @part
     def growing(self) -> "Growing":
-        """The operations on runs that grow."""
+        """The operations on open runs."""
         from dcf.features.growing.operations import Growing
 
         return Growing(self.control_plane)
@@ -256,7 +261,7 @@ class Application(ApplicationRoots):
 
     @part
     def searching(self) -> "Searching":
-        """One search over what is known, and what runs have written."""
+        """One search over findings and over texts that runs have written."""
         from dcf.features.search.operations import Searching
 
         return Searching(self.run_list, self.journal, self.knowledge, self.catalogue, self.project_files)
@@ -303,7 +308,7 @@ class Application(ApplicationRoots):
 
     @property
     def corrections(self) -> "Corrections":
-        """Replaces results that nobody has used."""
+        """Replaces results that are not used yet."""
         return self.talking.corrections
 
     @property

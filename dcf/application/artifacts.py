@@ -1,4 +1,4 @@
-"""Builds what keeps the artifacts of runs, of one process, from its settings. Decides nothing."""
+"""Builds the store of the artifacts of runs, for one process, from its settings. It must not decide."""
 
 from collections.abc import Mapping
 
@@ -13,9 +13,9 @@ from dcf.values.json_text import Json
 
 
 def artifacts_of(settings: Settings, connections: Connections, parts: PartsOfRuns) -> Artifacts:
-    """Return the artifacts; runs that are deleted from now on lose what is kept of them outside Redis.
+    """Return the artifacts; deleting a run from now on also deletes its content outside Redis.
 
-    Beside an embedded Redis, long content is kept in a directory of its data directory, unless a store is named.
+    With an embedded Redis, long content is kept in a directory of its data directory, unless a store is named.
     """
     where = settings.artifact_store
     if where is None and settings.redis_url is None:

@@ -1,4 +1,4 @@
-"""How parts of an application are put together from the settings and from other parts. Decides nothing."""
+"""Builds parts of an application from the settings and from other parts. It must not decide."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -88,7 +88,7 @@ def clock_of(
     connections: Connections,
     traces: RunTraces | None,
 ) -> RunClock:
-    """Return the clock of this process."""
+    """Return the timer loop of this process."""
     time, lists = ServerTime(connections), (parts.run_index, parts.due, parts.outbox)
     duties = (open_upkeep(connections, limits_of(parts.plane)).look,)
     return RunClock(parts.plane, *lists, parts.retention, deliveries, time, activity, parts.schedules, duties, traces)
@@ -107,7 +107,7 @@ def diagnosis_of(
     kinds_of: KindsOf,
     note: Callable[[Trouble | None], None],
 ) -> Diagnosis:
-    """Return what explains runs; it calls `note` with what it learns about writes."""
+    """Return the part that explains runs; it calls `note` with trouble of writes that it finds."""
     return Diagnosis(parts.plane, RunSignsReader(connections, note), settings.pulse_interval_s, kinds_of)
 
 
@@ -115,7 +115,7 @@ def diagnosis_of(
 def open_exports(
     parts: PartsOfRuns, connections: Connections, diagnosis: Diagnosis, records: tuple[Usages, Journal, Artifacts]
 ) -> Iterator[tuple[Exports, RunTraces | None]]:
-    """Yield what explains and exports runs, and what sends their traces by itself, if anybody wants them."""
+    """Yield the part that explains and exports runs, and the part that sends their traces, if they are configured."""
     usages, journal, artifacts = records
     exports = Exports(
         plane=parts.plane,
@@ -155,7 +155,7 @@ def health_of(settings: Settings, connections: Connections, *, remote: tuple[str
 def open_deliveries(
     parts: PartsOfRuns, platforms: Platforms, mailbox: Mailbox, to_anybody: ToAnybody
 ) -> Iterator[tuple[Notifications, DeliveryThreads]]:
-    """Return threads that deliver what runs owe: at once after a commit of this process, and when the clock says so."""
+    """Return threads that deliver notifications: after each commit of this process, and when the timer loop says so."""
     notifications, lanes = _notifications(parts, platforms, mailbox, to_anybody)
     deliveries = DeliveryThreads(notifications.deliver_all, further=lanes)
     parts.plane.hand_over_to(deliveries.hand_over, notifications.tell_at_once)

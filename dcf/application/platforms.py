@@ -1,7 +1,7 @@
-"""Opens the agent platforms of one process from its settings: a function for each kind. Decides nothing.
+"""Opens the agent platforms of one process from its settings: a function for each kind. It must not decide.
 
-A kind joins by its function in `KINDS`. It is given all that there is in a process, and yields the platform, or None
-where the settings do not ask for it; what it needs to know of one agent, such as a URL, stands in the agent's record.
+A kind joins by its function in `KINDS`. The function gets the parts of the process, and yields the platform, or None
+if the settings do not configure it. Facts about one agent, such as a URL, are in the agent's record.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +31,7 @@ TASK_TOKENS: Final = "/task-tokens"
 
 @record(frozen=True, slots=True, kw_only=True)
 class PlatformParts:
-    """What a platform is made from. `records` has what is known of each agent, `offers` the work for webhooks."""
+    """The parts of a platform. `records` has the facts about each agent, `offers` the work for webhooks."""
 
     settings: Settings
     connections: Connections

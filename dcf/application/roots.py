@@ -71,7 +71,7 @@ class ApplicationRoots:
 
     @part
     def _runs(self) -> "PartsOfRuns":
-        """What reads and writes runs; what it calls after a commit is made at the first one."""
+        """The parts that read and write runs; the parts that they call after a commit are made at the first commit."""
         from dcf.application.runs import parts_of_runs
 
         parts = parts_of_runs(self.settings, self._connections)
@@ -137,7 +137,7 @@ class ApplicationRoots:
 
     @part
     def _platform_parts(self) -> "PlatformParts":
-        """What platforms are made from."""
+        """The parts from which platforms are made."""
         from dcf.application.parts import platform_parts
 
         parts = platform_parts(self.settings, self._connections, self.control_plane, self.inbox)
@@ -188,7 +188,7 @@ class ApplicationRoots:
 
     @part
     def _teams(self) -> "PartsOfTeams":
-        """What agents work together with."""
+        """The parts with which agents work together."""
         from dcf.application.teams import parts_of_teams
 
         return parts_of_teams(self.settings, self._connections, self._runs, self.library)
@@ -200,22 +200,22 @@ class ApplicationRoots:
 
     @property
     def journal(self) -> "Journal":
-        """What agents and people write about runs."""
+        """The notes, decisions and issues of agents and people about runs."""
         return self._teams["journal"]
 
     @property
     def projects(self) -> "Projects":
-        """What runs belong to."""
+        """The projects of runs."""
         return self._teams["projects"]
 
     @property
     def knowledge(self) -> "Knowledge":
-        """What outlives runs."""
+        """The findings, which outlive runs."""
         return self._teams["knowledge"]
 
     @property
     def catalogue(self) -> "DefinitionCatalogue":
-        """What agents work by."""
+        """The definitions by which agents work."""
         return self._teams["catalogue"]
 
     @part
@@ -235,7 +235,7 @@ class ApplicationRoots:
 
     @part
     def _exports(self) -> "tuple[Exports, RunTraces | None]":
-        """What explains and exports runs, and what sends their traces."""
+        """The part that explains and exports runs, and the part that sends their traces."""
         from dcf.application.parts import diagnosis_of, open_exports
 
         runs, connections = self._runs, self._connections
@@ -253,12 +253,12 @@ class ApplicationRoots:
 
     @property
     def traces(self) -> "RunTraces | None":
-        """Sends the traces of ended runs; None if nobody wants them."""
+        """Sends the traces of ended runs; None if that is not configured."""
         return self._exports[1]
 
     @part
     def _deliveries(self) -> "tuple[Notifications, DeliveryThreads]":
-        """What runs owe to agents, and the threads that deliver it."""
+        """The notifications of runs, and the threads that deliver them."""
         from dcf.application.parts import open_deliveries
 
         mailbox = self._platform_parts.mailbox
@@ -266,15 +266,15 @@ class ApplicationRoots:
 
     @property
     def notifications(self) -> "Notifications":
-        """What runs owe to agents."""
+        """The notifications of runs."""
         return self._deliveries[0]
 
     @part
     def clock(self) -> "RunClock":
-        """Does what is due."""
+        """The timer loop."""
         from dcf.application.parts import clock_of
 
-        _ = self.retention  # with what it calls when a run is deleted
+        _ = self.retention  # with the functions that it calls when a run is deleted
         return clock_of(self._runs, self._deliveries[1], self.activity, self._connections, self.traces)
 
     @part
@@ -307,7 +307,7 @@ class ApplicationRoots:
 
     @property
     def usages(self) -> "Usages":
-        """What work used up."""
+        """The usage of runs and projects."""
         return self.work.usages
 
     @part

@@ -1,4 +1,4 @@
-"""Builds the objects that read and write runs, of one process, from its settings. Decides nothing."""
+"""Builds the objects that read and write runs, for one process, from its settings. It must not decide."""
 
 from dcf.asl.expressions.confinement import limit_children
 from dcf.core.lifecycle.retention import RetentionPolicy
@@ -29,7 +29,7 @@ from dcf.values.records import record
 
 @record(frozen=True, slots=True, kw_only=True)
 class PartsOfRuns:
-    """What reads and writes runs, before there are agents to tell."""
+    """The parts that read and write runs, before there are agents to notify."""
 
     run_store: RunStore
     run_index: RunIndex

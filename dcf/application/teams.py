@@ -1,4 +1,4 @@
-"""Puts together the parts with which agents work in teams, beside the states of runs. Decides nothing."""
+"""Builds the parts with which agents work in teams, apart from the states of runs. It must not decide."""
 
 from typing import TypedDict
 
@@ -18,7 +18,7 @@ from dcf.store.connection.connections import Connections
 
 
 class PartsOfTeams(TypedDict):
-    """The parts of an application with which agents work together beside the states of runs."""
+    """The parts of an application with which agents work together, apart from the states of runs."""
 
     gates: Gates
     journal: Journal
@@ -28,7 +28,7 @@ class PartsOfTeams(TypedDict):
 
 
 def parts_of_teams(settings: Settings, connections: Connections, parts: PartsOfRuns, library: Library) -> PartsOfTeams:
-    """Put them together."""
+    """Build these parts."""
     return {
         "gates": Gates(parts.plane, GateLists(connections)),
         "journal": Journal(parts.plane, JournalReader(connections), RunTexts(connections)),

@@ -1,6 +1,6 @@
-"""What the clock does beside looking at runs: it brings books across runs up to date, and what the process knows.
+"""The work of the timer loop besides checking runs: it updates books across runs, and caches of the process.
 
-None of it is urgent, and any process may do it: each step may be repeated.
+This work is not urgent, and any process may do it: each step may be repeated.
 """
 
 from typing import Final
@@ -23,7 +23,7 @@ class Upkeep:
         self._settled_at = 0
 
     def look(self, now: int) -> None:
-        """Do what is due at this server time."""
+        """Update the limits, and the books if that is due at this server time."""
         if self._limits is not None:
             self._limits.refresh()
         if now - self._settled_at > _SETTLED_EVERY:

@@ -1,7 +1,7 @@
-"""What a Task tells its worker, beside its input: instructions, the schema of its output, the errors it may fail with.
+"""The fields of a Task for its worker, besides the input: instructions, output schema, names of errors, and others.
 
-These fields are dcf's own (`Instructions`, `OutputSchema`, `Errors`, `Skills`, `Gates`, `Areas`). They change nothing
-of how a machine runs, and tools for the Amazon States Language may leave them out.
+These fields are dcf's own (`Instructions`, `OutputSchema`, `Errors`, `Skills`, `Gates`, `Areas`). They do not affect
+the transitions of a machine, and tools for the Amazon States Language may leave them out.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
 MAX_SHOWN: Final = 32_000
-"""Most characters of instructions once values stand in the place of their expressions."""
+"""Most characters of instructions after their expressions were replaced by values."""
 
 _LONGEST_VALUE: Final = 16_000
 _LONGEST_FAILURE: Final = 300
@@ -26,7 +26,7 @@ _LONGEST_FAILURE: Final = 300
 
 @record(frozen=True, slots=True, kw_only=True)
 class Instructions:
-    """A text in which expressions `{% … %}` stand for values of the Task's input.
+    """A text with expressions `{% … %}`, which are replaced by values of the Task's input.
 
     `pieces` are the text between the expressions, and the expressions, in order.
     """
@@ -40,7 +40,7 @@ class Instructions:
         return self.pieces == (self.text,)
 
     def shown(self, given: Json) -> str:
-        """Return the text for this input of the worker. An expression that fails is told of in its place."""
+        """Return the text for this input of the worker. A failed expression is replaced by the reason."""
         if self.is_plain:
             return self.text
         around = Surroundings()
@@ -60,7 +60,7 @@ class TaskBrief:
     areas: tuple[str, ...] = ()
 
     def misfits(self, output: Json) -> tuple[Misfit, ...]:
-        """Return what of an output does not match the schema."""
+        """Return the parts of an output that do not match the schema."""
         return () if self.schema is None else misfits(self.schema, output)
 
 

@@ -61,7 +61,7 @@ def reopen(
     context: Context,
     clock: Clock,
 ) -> Advance:
-    """Enter states of an ended run again, and begin branches or iterations of its scopes (path and index) anew.
+    """Enter states of an ended run again, and restart branches or iterations of its scopes (path and index).
 
     `visits` has the scopes around all of them.
     """
@@ -119,7 +119,7 @@ def skip(machine: Machine, path: str, visits: Visits, context: Context, clock: C
 def break_off(
     machine: Machine, path: str, visits: Visits, error: str | None, cause: str | None, context: Context, clock: Clock
 ) -> Advance:
-    """Fail the state at `path` for good: its Retriers and Catchers do not apply, those of scopes around it do."""
+    """Fail the state at `path` without its Retriers and Catchers; those of scopes around it apply."""
     here = _place(machine, path)
     run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
     run.broke(here, error, cause)
@@ -127,7 +127,7 @@ def break_off(
 
 
 def wake(machine: Machine, path: str, visits: Visits, context: Context, clock: Clock) -> Advance:
-    """Continue after a timer: a Wait is over, or a retry of a state is due. Also continues after a pause."""
+    """Continue after a timer: a Wait has ended, or a retry of a state is due. Also continues after a pause."""
     here, entry = _place(machine, path), _entry(visits, path)
     run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
     if isinstance(here.state, Wait):
@@ -148,7 +148,7 @@ def join(
 
 
 def open_item(machine: Machine, path: str, visits: Visits, index: int, context: Context, clock: Clock) -> Advance:
-    """Start one iteration of the Map at `path`, in the place of an earlier one whose failure was tolerated."""
+    """Start one iteration of the Map at `path`, which follows an earlier iteration whose failure was tolerated."""
     _place(machine, path, Map)
     opened = visits.get(path)
     if not isinstance(opened, OpenScope) or not 0 <= index < opened.size:

@@ -1,4 +1,4 @@
-"""Runs one call of the engine: moves from state to state until every branch waits or the run is over.
+"""Runs one call of the engine: moves from state to state until every branch waits or the run has ended.
 
 A run lives for one call here. A scope opened in this call is joined here when all of its branches end in the same
 call. For a scope opened earlier only the end of a branch is reported: counting branches needs the store.
@@ -75,7 +75,7 @@ class EngineCall:
         self.spending = self.context.spending if isinstance(self.context, RunContext) else Spending()
 
     def advance(self) -> Advance:
-        """Execute states until every branch waits or the run is over."""
+        """Execute states until every branch waits or the run has ended."""
         while self.pending and self.outcome == "open":
             self._arrive(self.pending.pop())
         return Advance(steps=tuple(self.steps), outcome=self.outcome)

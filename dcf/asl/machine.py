@@ -60,12 +60,12 @@ class State:
 
     @property
     def ends_chain(self) -> bool:
-        """True if a chain of states stops here by itself: the run waits for a worker, or for a time."""
+        """True if a chain of states stops at this state: the run waits for a worker, or for a time."""
         return self.stays and not self.machines
 
     @property
     def machines(self) -> "tuple[Machine, ...]":
-        """The machines inside: the branches of a Parallel, what a Map does with each item."""
+        """The machines inside: the branches of a Parallel, or the machine that a Map runs for each item."""
         return ()
 
     def machine_at(self, index: int) -> "Machine | None":
@@ -103,13 +103,13 @@ class Task(Workable):
 
     @property
     def served_by(self) -> Resource:
-        """What its Resource says: who ends it, and whether it gets a task token."""
+        """The meaning of its Resource: who ends the Task, and whether it gets a task token."""
         return read_resource(self.resource)
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class Parallel(Workable):
-    """Machines that run side by side, each on the same input."""
+    """Machines that run at the same time, each on the same input."""
 
     branches: "tuple[Machine, ...]"
 

@@ -55,7 +55,7 @@ def items_of(state: Map, raw: Json, around: Surroundings) -> list[Json]:
 
 
 def items_read(state: Map, read: Json) -> list[Json]:
-    """Return the items that a reader read; as on AWS, an ItemsPath beside an ItemReader is ignored."""
+    """Return the items that a reader read. As on AWS, an ItemsPath is ignored if there is an ItemReader."""
     if not isinstance(read, list) and not state.flow.jsonata:
         raise reader_failure("Attempting to map over non-iterable node.")
     return _listed(state, read)

@@ -26,7 +26,7 @@ CHILD: Final = "arn:aws:states:::states:startExecution"
 _INVOKE: Final = re.compile(r"arn:aws[a-z-]*:states:::lambda:invoke")
 
 WAITING: Final = frozenset({"Callback", "Human", "Signal", "Child", "Gate"})
-"""What the document of a state says as its type while it waits for something outside, such as the verdicts of gates."""
+"""The types in documents of states that wait for something outside, such as the verdicts of gates."""
 
 _WAITS_AS: Final[dict[Kind, str]] = {"callback": "Callback", "human": "Human", "signal": "Signal", "child": "Child"}
 _SUFFIXES: Final = ("", ".sync", ".sync:2", FOR_CALLBACK)
@@ -34,7 +34,7 @@ _SUFFIXES: Final = ("", ".sync", ".sync:2", FOR_CALLBACK)
 
 @record(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """What a Resource says. `kind` is who ends the Task: the agent that holds its lease ("work"), or what is outside.
+    """The meaning of a Resource. `kind` says who ends the Task: the lease holder ("work"), or an outside actor.
 
     `is_worked`: an agent takes a lease first. `waits_as` is the type that the state's document has while it waits; None
     if it never does. `gets_token`: the context object has a task token. `suffix` is that of a child run: "", ".sync",
@@ -57,7 +57,7 @@ WORK: Final = Resource(kind="work", is_worked=True, waits_as=None, gets_token=Fa
 
 @lru_cache(maxsize=1024)
 def read_resource(text: str | None) -> Resource:
-    """Read a Resource; what is not known here is work for an agent, as is a Task without one."""
+    """Read a Resource. A Task with an unknown Resource, or without one, is work for an agent."""
     if text is None:
         return WORK
     if text == HUMAN:

@@ -1,4 +1,4 @@
-"""Selects the Retrier or Catcher for an error, and computes the backoff before a retry."""
+"""Selects the Retrier or Catcher for an error, and computes the backoff before a retry. Pure."""
 
 import math
 from collections.abc import Sequence

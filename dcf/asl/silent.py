@@ -1,4 +1,4 @@
-"""Executes states that need no worker: Pass, Choice, Succeed, a Wait that is over, and a Catcher.
+"""Executes states that need no worker: Pass, Choice, Succeed, a Wait that has ended, and a Catcher.
 
 Data in, data out: the interpreter decides which state is next.
 """

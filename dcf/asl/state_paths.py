@@ -1,4 +1,4 @@
-"""State paths: the names of states in a run, unique across Parallel and Map.
+"""State paths: the names of states in a run, unique across Parallel and Map. Pure.
 
 The path of a state at the root is its name. Inside scopes it is `<path of the Parallel>/<branch>/<Name>` or `<path
 of the Map>/<item>/<Name>`. A scope is everything before the last slash, "" at the root.

@@ -1,4 +1,4 @@
-"""What the records of `machine` consist of: retriers, catchers, branches of a Choice, readers and writers of a Map."""
+"""The parts of the records of `machine`: retriers, catchers, branches of a Choice, readers and writers of a Map."""
 
 from collections.abc import Mapping
 

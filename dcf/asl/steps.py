@@ -1,4 +1,4 @@
-"""The answer of one engine call: the steps that were taken, in order, and where they led.
+"""The answer of one engine call: the steps that were taken, in order, and where they led. Pure.
 
 All are values; the caller that stores a run applies them one after another. Records that must be kept until a state
 is left (`Entry`, `OpenScope`) hold JSON and return to the engine in `visits`.
@@ -38,7 +38,7 @@ class Entry:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Tolerance:
-    """How many failed iterations a Map tolerates; None means no such limit, both None that it tolerates none."""
+    """How many failed iterations a Map tolerates; None means no such limit, and both None no failed iteration."""
 
     count: int | None = None
     percentage: float | None = None
@@ -90,7 +90,7 @@ class OpenTask:
 
 @record(frozen=True, slots=True, kw_only=True)
 class TakenSignal:
-    """A Task was entered that waits for a signal, and took one that had come before; its result is the payload."""
+    """A Task was entered that waits for a signal, and took a stored signal; its result is the payload."""
 
     path: str
     source: str | None
@@ -284,7 +284,7 @@ Visit: TypeAlias = Entry | OpenScope
 
 @record(frozen=True, slots=True, kw_only=True)
 class Advance:
-    """The steps that were taken, in order, and whether the run is over."""
+    """The steps that were taken, in order, and whether the run has ended."""
 
     steps: tuple[Step, ...]
     outcome: Outcome
@@ -300,7 +300,7 @@ def exceeds(tolerance: Tolerance, failed: int, total: int) -> bool:
 
 
 def next_item(opened: OpenScope, index: int) -> int | None:
-    """Return the iteration that may start when iteration `index` is over; None if there is none."""
+    """Return the iteration that may start when iteration `index` has ended; None if there is none."""
     following = index + opened.concurrency
     while opened.done and any(first <= following <= last for first, last in opened.done):
         following += opened.concurrency

@@ -1,4 +1,4 @@
-"""What a state may read besides its input: the context object, the variables, the time and random numbers.
+"""The data that a state may read besides its input: the context object, the variables, the time and random numbers.
 
 Nothing here reads a clock or a source of randomness: deciding the same step twice must give the same result.
 """
@@ -191,7 +191,7 @@ class Context(Mapping[str, Json]):
 
 @record(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What an expression may read besides the document. `millis` is the time since the epoch.
+    """The data that an expression may read besides the document. `millis` is the time since the epoch.
 
     Without `may_risk` a risky evaluation raises `risks.Unmarked`.
     """

@@ -1,8 +1,8 @@
 """Reads skills from Agent Skills folders: SKILL.md with frontmatter and body, and references/*.md.
 
-The standard's fields give description and directives; each reference becomes a data source. What the standard cannot
-express is in `dcf.yaml` beside SKILL.md (the sidecar): the dotted name, tags, permissions, tools, and stub tools with
-their cases.
+The standard's fields give description and directives; each reference becomes a data source. The other fields are in
+`dcf.yaml` next to SKILL.md (the sidecar), since the standard cannot express them: the dotted name, tags, permissions,
+tools, and stub tools with their cases.
 """
 
 import re

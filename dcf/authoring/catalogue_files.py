@@ -1,8 +1,8 @@
 """Reads definitions of the catalogue from a directory: Markdown with front matter, and jobs (`job_files`).
 
 `agents/**/*.md` are personas, `rules/**/*.md` rules, `workflows/**/*.md` workflows, and
-`contracts/**/*.schema.json` JSON Schemas of the profile `midex`. A file with a problem is left out,
-and all of its problems are told; nothing is left out without a word.
+`contracts/**/*.schema.json` JSON Schemas of the profile `midex`. A file with a problem is left out, and all of its
+problems are reported. No file is left out silently. This module must not write files.
 """
 
 from collections.abc import Callable

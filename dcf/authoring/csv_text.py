@@ -11,7 +11,7 @@ from dcf.values.located import Located, Report, SourcePlace, read_json
 MAX_ROWS: Final = 20_000
 
 Cell = Callable[[str, SourcePlace, Report], Located | None]
-"""Parses the text of a non-blank cell; returns None, and reports a problem, if it is invalid."""
+"""Parses the text of a non-blank cell; if it is invalid, reports a problem and has no result (None)."""
 
 Row = Located
 """An object with one member for each non-blank cell of a row."""

@@ -1,4 +1,4 @@
-"""Markdown files that begin with YAML between two lines of ---: both parts, each with its place."""
+"""Markdown files that begin with YAML between two lines of ---: both parts, each with its place. Pure."""
 
 from typing import Final
 

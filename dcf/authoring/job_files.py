@@ -1,8 +1,8 @@
 """Reads jobs from `.deepwork/jobs/NAME/job.yml`, in both of their forms, with the instructions that they name.
 
 The earlier form has `steps` with outputs, dependencies and files of instructions; the later one `step_arguments` and
-`workflows` with steps of their own. What the definition keeps is the file as it is, which form it has, and the texts of
-the instructions. All problems of a file are told.
+`workflows` with steps of their own. The definition keeps the unchanged file, its form, and the texts of the
+instructions. All problems of a file are reported. This module must not write files.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Finds a plan of Mission Control below a project, and the agents that there are. Reads only.
+"""Finds a plan of Mission Control below a project, and its agents. It must not write.
 
-Agents are the files of `.claude/agents` of the project and of the user. The tools that one names stand in its front
-matter; what else is in it is for the agent.
+Agents are the files of `.claude/agents` of the project and of the user. The front matter of such a file names the tools
+of the agent; the rest of the file is for the agent.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Reads and judges a plan of Mission Control: `workflow.md` and `definition.md` of `.claude/workflows/NAME/`.
 
-The phases stand in `workflow.md` as YAML: between two lines of ---, in a block that begins with ```yaml, or as the
+The phases are in `workflow.md` as YAML: between two lines of ---, in a block that begins with ```yaml, or as the
 whole file. Of `definition.md` the texts below the headings Objective, Scope and Constraints are read. All problems are
-told, each with its line. Opens no file: `mission_files.py` does.
+reported, each with its line. This module must not open files: `mission_files.py` does.
 """
 
 import re

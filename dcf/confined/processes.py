@@ -124,7 +124,7 @@ class ConfinedProcess:
 
     def _reap(self) -> int:
         for pipe in self._pipes:
-            with suppress(OSError):  # no process reads the rest any more
+            with suppress(OSError):  # no process reads the rest now
                 pipe.close()
         try:
             return self._process.wait(_PATIENCE_S)

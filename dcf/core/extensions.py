@@ -1,7 +1,7 @@
-"""What capabilities offer to decisions of the engine: types, and the tables of what is installed. Pure.
+"""The offers of capabilities to decisions of the engine: types, and the tables of installed offers. Pure.
 
-The engine meets a capability only as a row of these tables. They are complete before the first call: whoever asks
-before raises, so that no process ignores a capability in silence. `features/installed.py` fills them.
+The engine meets a capability only as a row of these tables. They are complete before the first call: a read
+before that raises, so that no process ignores a capability in silence. `features/installed.py` fills them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -31,18 +31,18 @@ Settle: TypeAlias = Callable[[Update], Written]
 """Applies a completion, or a failure in its place."""
 
 Through: TypeAlias = Callable[[Snapshot, Definition, Settle, Update], Written]
-"""Applies a completion, now or later, by what is given to settle it."""
+"""Applies a completion, now or later, with the function that settles it."""
 
 Charging: TypeAlias = Callable[[Snapshot, str, UsageReport, Callable[[Snapshot], Written]], Written]
 """Decides on a write that reports usage for a state, and adds the charge."""
 
 Ending: TypeAlias = Callable[[Snapshot, str, Definition, Mapping[str, Json]], Decision[RunStatus | More | None]]
-"""Does with a state, without a write of its holder, what the clock found due. None: that is no longer the case."""
+"""Handles a due timer of a state, without a write of its holder. None: the timer is no longer due."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class CompletionStep:
-    """What completions go through in runs of the definitions to which it applies."""
+    """A step of each completion in runs of the definitions to which it applies."""
 
     applies: Callable[[Definition], bool]
     through: Through
@@ -50,10 +50,10 @@ class CompletionStep:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """How the states of a run that grows follow each other, in place of the language.
+    """The order of the units of an open run, which replaces the transitions of the language.
 
-    `unless_open` refuses the end of a state on which others rest that are open. `succeeded` and `failed` return how a
-    state ended. `follow` writes what follows, as the document of the state says it ended, or asks for more to be read.
+    `unless_open` refuses the end of a state that open states depend on. `succeeded` and `failed` return how a state
+    ended. `follow` writes the changes of the states that follow, or asks for more documents.
     """
 
     unless_open: Callable[[Snapshot, str], Refusal | None]
@@ -64,7 +64,7 @@ class Flow:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Capability:
-    """What a capability offers to decisions. `endings` are by what the clock found due (`Owed.fired`)."""
+    """The offers of a capability to decisions. `endings` are by the outcome of a timer's check (`Owed.fired`)."""
 
     name: str
     completion: CompletionStep | None = None
@@ -76,7 +76,7 @@ class Capability:
 
 
 class Extensions(Tables):
-    """The tables of what is installed. Each has the order of the capabilities: a completion meets the first one first.
+    """The tables of installed capabilities, in their order: a completion meets the first one first.
 
     Those of `leasing` are filled with them.
     """

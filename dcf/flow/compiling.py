@@ -1,4 +1,4 @@
-"""Compiles a flow to a workflow document, and says which line each of its states is from."""
+"""Compiles a flow to a workflow document, and says which line each of its states is from. It must not run the flow."""
 
 import ast
 import typing

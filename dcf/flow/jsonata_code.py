@@ -23,7 +23,7 @@ class Written(str):
 
 @record(frozen=True, slots=True)
 class Code:
-    """JSONata, and what is known of its value.
+    """JSONata, and the known facts about its value.
 
     `level`: how strongly its outermost operator binds. `sure`: it is never undefined. `may_fail`: evaluating it may be
     an error. `written`: an array constructor. `constant`: its value, where it is known. `template`: what the field of a

@@ -1,4 +1,4 @@
-"""The names of a flow: what each stands for, what is known of its value, and where it is dropped again.
+"""The names of a flow: the object of each, the known facts about its value, and the place where it is dropped again.
 
 Values never change, so the result of a test of a part of one holds until its name gets another.
 """

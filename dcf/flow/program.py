@@ -1,4 +1,4 @@
-"""What is known over a whole compilation: names of states and variables, where each state is written, who does it."""
+"""The facts of a whole compilation: names of states and variables, the place of each state, and its agent."""
 
 import ast
 from collections.abc import Callable

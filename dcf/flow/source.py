@@ -97,7 +97,7 @@ def _hints_of(function: Callable[..., Any], tree: ast.FunctionDef) -> Mapping[st
 
 
 def short_name(node: ast.expr) -> str:
-    """Return the last name of what is called."""
+    """Return the last name of the called function."""
     while isinstance(node, ast.Call):
         node = node.func
     if isinstance(node, ast.Attribute):

@@ -1,4 +1,4 @@
-"""Ends of states that are still open, and what gathers them: except clauses, loops, finally clauses."""
+"""Ends of states that are still open, and what gathers them: except clauses, loops, finally clauses. Pure."""
 
 import ast
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Claims: leases the next ready states of a run that an agent may take, page by page of the open states.
 
-Claims at the same time pass over what others are about to take. This module decides nothing.
+Concurrent claims skip the states that others are about to lease. This module must not make decisions.
 """
 
 import time

@@ -1,7 +1,7 @@
-"""Tasks that wait for something outside of dcf: ends them with what has come.
+"""Ends Tasks that wait for something outside of dcf, with the output or failure that has come.
 
-It names what is read and the pure decision that is made on it (`core/completing/conclusion.py`). This module decides
-nothing and sends no Redis command.
+It names the documents to read, and the pure decision about them (`core/completing/conclusion.py`). This module must
+not make decisions or send Redis commands.
 """
 
 import secrets

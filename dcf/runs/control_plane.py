@@ -1,7 +1,7 @@
-"""The operations on a run: each names what it reads and the pure decision that is made on it.
+"""The operations on a run: each names the documents that it reads and the pure decision about them.
 
-This module decides nothing and sends no Redis command: `transactions` carries the decision out, and `follow_ups` does
-the work that it left. States are given by name or, inside Parallel and Map, by path.
+This module must not make decisions or send Redis commands: `transactions` carries a decision out, and `follow_ups` does
+the work that remains. States are given by name or, inside Parallel and Map, by path.
 """
 
 import secrets
@@ -53,7 +53,7 @@ _ENDINGS: Mapping[str, Ending] = {
     "timed_out": progress.time_out,
     "waited": progress.wake,
 }
-"""Operation to run on a state, by what the clock found due, unless a capability has one."""
+"""Operation on a state, by the outcome of the timer loop's check, unless a capability has one."""
 
 
 class ControlPlane:
@@ -74,11 +74,11 @@ class ControlPlane:
         self._known = KnownReady()
 
     def hand_over_to(self, hand_over: Callable[[str], object], at_once: TellAtOnce | None = None) -> None:
-        """From now on call this with a run's id whenever a commit owes notifications; it must return at once.
+        """From now on call this with a run's id after each commit with notifications; it must return at once.
 
-        `at_once` is called before, with what a completion made ready for other agents.
+        `at_once` is called before, with the states that a completion made ready for other agents.
 
-        Without it, and for `kick_off`, whose caller delivers, the clock has them delivered at its next look.
+        Without it, and for `kick_off`, whose caller delivers, the timer loop delivers them in its next pass.
         """
         self.follow_ups.hand_over, self.follow_ups.at_once = hand_over, at_once
 
@@ -255,7 +255,7 @@ class ControlPlane:
         return answer
 
     def hasten(self, workflow_id: str, state: str) -> Owed:
-        """Make a ready state due now, so that the clock announces it again."""
+        """Make a ready state due now, so that the timer loop announces it again."""
         path = self.path(workflow_id, state)
         decide = partial(attention.hasten, state=path)
         return self.transactions.on_state(workflow_id, path, ReadSet(states=with_scopes([path])), decide).answer
@@ -271,7 +271,7 @@ class ControlPlane:
         return sum(self._heal(workflow_id, definition, path) for path in self._store.open_states(workflow_id))
 
     def announce_again(self, workflow_id: str, names: Collection[str]) -> None:
-        """Make these states due now where they are open, for the clock to announce again. The run must be started."""
+        """Make these states due now if they are open, so that they are announced again. The run must be started."""
         meta = self.read(workflow_id, (), whole_meta=False).meta if names else None
         if meta is None or not meta.is_started:
             return
@@ -280,7 +280,7 @@ class ControlPlane:
                 self.hasten(workflow_id, path)
 
     def time_out(self, workflow_id: str) -> None:
-        """Fail a run whose time has passed; pause one that grows. Called by the clock."""
+        """Fail a run whose time has passed, or pause an open run. Called by the timer loop."""
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[RunStatus | None]:
             if run.definition.units is not None:
@@ -378,7 +378,7 @@ def _update(requests: Sequence[Update], run: Run, snapshot: Snapshot) -> Decided
 
 
 def _may_have_died(answer: Updated | Refusal) -> bool:
-    """Return True for a repetition: whoever made the first call may have died before the follow-up work."""
+    """Return True for a repetition: the process of the first call may have died before the follow-up work."""
     return isinstance(answer, Updated) and answer.repeated
 
 

@@ -82,7 +82,7 @@ class Evaluation(AbstractContextManager["Evaluation"]):
         self.marks: tuple[str, ...] = ()
 
     def begin(self) -> None:
-        """Mark it, so that the step may evaluate what is risky."""
+        """Mark it, so that the step may make risky evaluations."""
         self.marks = self._all.marked(self._workflow_id, self._state, self._case)
 
     def written(self) -> None:

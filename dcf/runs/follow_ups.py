@@ -1,8 +1,8 @@
 """Follow-up work of commits: join, close, open or sweep scopes, continue paused chains, close the rest of ended runs.
 
-Each is a transaction of its own, done by the process that committed. If that process dies first, the clock does it: it
-looks at every open scope and at every state before which a chain paused. Whoever delivers notifications is told of the
-commits that owe some. This module decides nothing.
+Each is a transaction of its own, done by the process that committed. If that process dies first, the timer loop does
+it: it checks every open scope and every state before which a chain paused. Commits with notifications are passed to the
+delivery. This module must not make decisions.
 """
 
 import logging
@@ -36,7 +36,7 @@ from dcf.values.refusal import Refusal
 _log = logging.getLogger(__name__)
 
 _MOST = 1_000
-"""Most transactions after one commit; beyond that the clock continues the run."""
+"""Most transactions after one commit; beyond that the timer loop continues the run."""
 
 _SWEPT_AT_ONCE = 100
 
@@ -66,7 +66,7 @@ class FollowUps:
             try:
                 step = self._do(workflow_id, pending.popleft(), by)
             except (Conflict, RunOnHold):
-                break  # the claim is granted; the clock does the rest
+                break  # the claim is granted; the timer loop does the rest
             self.deliver(workflow_id, step, writer)
             joined = _together(joined, step.answer)
             pending.extend(joining.follow_ups(step.remaining, step.counts))
@@ -87,7 +87,7 @@ class FollowUps:
         return answer
 
     def look(self, workflow_id: str, path: str, by: Completer | None = None) -> Joined:
-        """Do what is due about an open scope, if anything. Called by the clock."""
+        """Do the due work on an open scope, if any. Called by the timer loop."""
         reads = ReadSet(states=with_scopes([path]), tallies=(path,))
         snapshot = self._transactions.store.read(workflow_id, reads)
         doc = snapshot.states.get(path)
@@ -98,7 +98,7 @@ class FollowUps:
         return _together(self.after(workflow_id, done, by), done.answer)
 
     def look_around(self, workflow_id: str, path: str, by: Completer | None) -> Joined:
-        """Do what is due about the scopes around a state, if anything."""
+        """Do the due work on the scopes around a state, if any."""
         found = NOTHING_JOINED
         for owner in reversed(ancestors(path)):
             found = _together(found, self.look(workflow_id, owner, by))
@@ -113,7 +113,7 @@ class FollowUps:
         return states, list(scopes), branches
 
     def skip_unreached(self, workflow_id: str) -> None:
-        """Mark as skipped what an ended run never reached, and close what is open in scopes. Safe to repeat."""
+        """Mark the unreached states of an ended run as skipped, and close open states in scopes. Safe to repeat."""
 
         def reads(run: Run) -> ReadSet:
             return ReadSet(states=run.definition.paths)
@@ -125,7 +125,7 @@ class FollowUps:
         self._in_pages(workflow_id, "", finalization.skip_unreached)
 
     def deliver(self, workflow_id: str, committed: Committed[object], writer: str | None = None) -> None:
-        """Have what a commit owes delivered, if somebody in this process does so; what is for others, at once."""
+        """Have the notifications of a commit delivered, if this process delivers; those for other agents, at once."""
         if not committed.notices or self.hand_over is None:
             return
         if self.at_once is not None and writer is not None and committed.seen is not None:
@@ -176,7 +176,7 @@ class FollowUps:
             return self._items.read(needed)
         except StateError as error:
             return error
-        except Exception:  # noqa: BLE001 - whatever a source of items raises fails the Map, not the clock
+        except Exception:  # noqa: BLE001 - whatever a source of items raises fails the Map, not the timer loop
             _log.exception("items of %s", needed.path)
             return reader_failure("The items could not be read.")
 

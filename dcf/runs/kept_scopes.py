@@ -1,8 +1,9 @@
-"""Process cache of the records that are written when a Map opens, since every iteration needs them. Decides nothing.
+"""Process cache of the records that are written when a Map opens, since every iteration needs them.
 
 A record never changes while its Map is open, so it is read once. But a Map may open again under the same epoch: a
-failover can undo its opening, and a run can be created again under the same id. So a record is valid only for the visit
-that it was read in, identified by the time of the run's creation, the Map's epoch and the time of its start.
+failover can undo its opening, and a run can be created again under the same id. So a record is valid for one visit
+only. The time of the run's creation, the Map's epoch and the time of its start identify the visit. This module must
+not make decisions.
 """
 
 from typing import TypeAlias

@@ -1,9 +1,9 @@
 """Names of states that this process's commits entered and left to others, so that they are probably still ready.
 
-A completion that may take one more state reads one of these by its name. That costs half of looking through the open
-states of the run. Redis decides: one that somebody else took meanwhile is no longer ready, and then all are forgotten,
-since others are at work there. Names are taken from the other end than the one from which open states are looked
-through. Decides nothing.
+A completion that may lease one more state reads one of these by its name. That costs half of a search through the open
+states of the run. Redis decides: a state that another worker has leased is no longer ready. Then all names are
+forgotten, since other workers are active there. Names are taken from the opposite end of the order in which open states
+are searched. This module must not make decisions.
 """
 
 from collections.abc import Iterable

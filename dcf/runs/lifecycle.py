@@ -1,7 +1,7 @@
 """The operations on a whole run, and on a state by hand: cancel, pause, resume, resolve.
 
-Each names what it reads and the pure decision that is made on it (`core/lifecycle/halting.py`,
-`core/completing/resolving.py`). This module decides nothing and sends no Redis command.
+Each names the documents that it reads and the pure decision about them (`core/lifecycle/halting.py`,
+`core/completing/resolving.py`). This module must not make decisions or send Redis commands.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ class Lifecycle:
         request_id: str | None = None,
         premise: Premise | None = None,
     ) -> Operated:
-        """End a run now: its holders are told to stop, and nothing in it changes any more.
+        """End a run now: its holders are told to stop, and the run no longer changes.
 
         If there is a premise and it does not hold, nothing is written.
         """
@@ -64,17 +64,17 @@ class Lifecycle:
         reads = with_premise(ReadSet(run_receipts=(request.key,)), premise)
         answer = self._on_run(workflow_id, reads, request, decide)
         if isinstance(answer, RunAnswer):
-            self._follow_ups.skip_unreached(workflow_id)  # whoever cancelled it before may have died before this
+            self._follow_ups.skip_unreached(workflow_id)  # an earlier cancel may have died before this
         return answer
 
     def pause(self, workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Operated:
-        """Let nobody get a lease on a state of the run from now on."""
+        """Grant no lease on a state of the run from now on."""
         request = run_request("pause_run", reason, request_id)
         reads = ReadSet(run_receipts=(request.key,), whole_meta=True)
         return self._on_run(workflow_id, reads, request, halting.pause)
 
     def resume(self, workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Operated:
-        """Let a paused run go on."""
+        """Let a paused run continue."""
         request = run_request("resume_run", reason, request_id)
         reads = ReadSet(run_receipts=(request.key,), open_states=(0, _ALL), whole_meta=True)
         return self._on_run(workflow_id, reads, request, halting.resume)

@@ -38,4 +38,4 @@ class LeaseLimits(Protocol):
         write: Callable[[Sequence[Update]], Answers],
         claim: Callable[[Acquire], Leased | NothingReady | Refusal],
     ) -> Answers:
-        """Have writes applied, and then what is next claimed that they ask for, if that counts under a limit."""
+        """Have writes applied, and then claim the next states that they ask for, if these count under a limit."""

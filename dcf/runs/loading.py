@@ -1,4 +1,4 @@
-"""The loader of runs that grow: its types, and the table that has it.
+"""The loader of open runs: its types, and the table that has it.
 
 The definition of such a run is more than its document: it has the units of the run. `features/installed_runs.py` fills
 the table before the first run is read: a table that is not filled raises.
@@ -15,7 +15,7 @@ from dcf.values.tables import Tables
 
 
 class GrownDefinitions(Protocol):
-    """The definitions of the runs that grow, of one process."""
+    """The definitions of open runs, of one process."""
 
     def definition(self, workflow_id: str, document: Json, facts: Mapping[str, Json]) -> Definition:
         """Return the definition of a run as it is now; `facts` are the fixed fields of its meta document."""
@@ -23,7 +23,7 @@ class GrownDefinitions(Protocol):
 
 @record(frozen=True, slots=True, kw_only=True)
 class GrownLoading:
-    """How the definition of a run that grows is known (`is_grown`, of its document), and read from a store."""
+    """How the definition of an open run is recognized (`is_grown`, by its document), and read from a store."""
 
     is_grown: Callable[[Json], bool]
     definitions: Callable[[RunStore], GrownDefinitions]

@@ -1,4 +1,4 @@
-"""Makes requests about a whole run. One that came without an id gets one: a commit whose reply is lost counts once.
+"""Makes requests about a whole run. A request without an id gets one: a commit whose reply is lost counts once.
 
 The core may not draw ids, which is why this module exists.
 """

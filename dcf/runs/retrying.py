@@ -1,7 +1,7 @@
-"""Lets a run that did not succeed go on (`retry_run`): finds where it came to a halt, and reopens that at once.
+"""Lets a run that did not succeed continue (`retry_run`): finds where it stopped, and reopens that in one transaction.
 
-What an ended run holds is read without being watched, since nothing in it goes on: only follow-up work closes what is
-open. If the run was retried meanwhile, it is all read again. Decides nothing.
+The documents of an ended run are read without a watch, since only follow-up work still changes them: it closes open
+states. If the run was retried in between, all of them are read again. This module must not make decisions.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,7 +36,7 @@ Retried: TypeAlias = RunAnswer | Refusal
 
 
 class RunRetrying:
-    """Lets runs go on that did not succeed."""
+    """Lets runs that did not succeed continue."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self._transactions = plane.transactions
@@ -90,7 +90,7 @@ class RunRetrying:
         return self._transactions.on_ended_run(workflow_id, run, state, reads, decide)
 
     def _halt(self, workflow_id: str, definition: Definition) -> Halt:
-        """Read where the run came to a halt; of a run that may not go on, nothing."""
+        """Read where the run stopped; return an empty plan for a run that cannot be retried."""
         top = self._store.read(workflow_id, ReadSet(states=definition.paths, whole_meta=True))
         if top.meta is None:
             raise UnknownRun(workflow_id)
@@ -106,7 +106,7 @@ class RunRetrying:
         return Halt(plan=plan, epoch=epoch, finished_at=document.get("finished_at"), forgotten=forgotten)
 
     def _descend(self, workflow_id: str, definition: Definition, docs: dict[str, StateDoc]) -> list[str]:
-        """Read what is inside the scopes that came to a halt, and add it to `docs`. Return all states that stand."""
+        """Add the documents inside stopped scopes to `docs`. Return all states in which control stopped."""
         found = reopening.standing(docs)
         for path in found:  # grows while it is gone through
             scope = docs[path].scope
@@ -120,7 +120,7 @@ class RunRetrying:
     def _forgotten(
         self, workflow_id: str, definition: Definition, plan: reopening.Plan, docs: dict[str, StateDoc]
     ) -> tuple[str, ...]:
-        """Return the states of branches that begin anew, those in the scopes inside included."""
+        """Return the states of branches that start from their beginning, including states in inner scopes."""
         if not plan.dropped:
             return ()
         known = self._store.scopes(workflow_id)
@@ -160,4 +160,4 @@ def _inside(branch: reopening.BranchPlace, scopes: Mapping[str, int]) -> dict[st
 
 
 class _OtherEnd:
-    """Returned in place of an answer: the run has gone on or ended again since its halt was read."""
+    """Returned in place of an answer: the run was retried or ended again since its halt was read."""

@@ -1,6 +1,6 @@
 """Starting runs: from a document or a kept definition, in one transaction that creates and kicks off.
 
-Names what is read and the pure decision that is made on it; decides nothing.
+It names the documents to read, and the pure decision about them. It must not make decisions.
 """
 
 from dataclasses import replace
@@ -83,7 +83,7 @@ class Starting:
         return self._follow_ups.after_creation(wish, committed)
 
     def rerun(self, workflow_id: str, asked: Rerun, request_id: str | None = None) -> Created | Refusal:
-        """Repeat a run as a new one, and link both. A repetition that finds the new run links what is not linked."""
+        """Repeat a run as a new one, and link both. A repetition that finds the new run adds missing links."""
         definition = self._transactions.current_run(workflow_id).definition
         paths: tuple[str, ...] = ()
         entries: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """Carries out decisions on runs: reads what the run's definition calls for, decides, commits. Caches definitions.
 
-Repeats a decision that asked for more documents, or that used the definition of an expired run. Decides nothing.
+Repeats a decision that asked for more documents, or that used the definition of an expired run. It must not decide.
 """
 
 import dataclasses
@@ -86,7 +86,7 @@ class Transactions:
         return known if known is not None else self.load(workflow_id)
 
     def run_with(self, workflow_id: str, *paths: str) -> Run:
-        """Return the fixed part of a run that has these states: of one that grows, what is cached may lack them."""
+        """Return the fixed part of a run that has these states: the cached part of an open run may lack them."""
         known = self.run(workflow_id)
         units = known.definition.units
         return known if units is None or all(path in units.by_name for path in paths) else self.load(workflow_id)
@@ -105,7 +105,7 @@ class Transactions:
         self._add(request.workflow_id, request.definition, {**created.meta, "secret": request.secret})
 
     def forget(self, workflow_id: str) -> None:
-        """Read the fixed part of a run anew next time: this process has changed it."""
+        """Read the fixed part of a run again next time: this process has changed it."""
         self._runs.pop(workflow_id, None)
 
     def path(self, workflow_id: str, state: str) -> str:
@@ -320,7 +320,7 @@ _ByRisk: TypeAlias = "Callable[[Run, Snapshot], Decision[Answer | More | _Risky]
 
 
 class _Risky:
-    """Returned in place of an answer: the decision evaluates what is risky, and that is not marked yet."""
+    """Returned in place of an answer: the decision needs a risky evaluation, which is not marked yet."""
 
 
 class _Outdated:

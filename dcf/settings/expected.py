@@ -14,7 +14,7 @@ _EXPECTED: Final = {
     "literal_error": "{expected}",
     "string_pattern_mismatch": "a URL that begins with http:// or https://",
 }
-"""What a variable must be, by pydantic's type of error."""
+"""The expected value of a variable in words, by pydantic's type of error."""
 
 
 def expected(error: ErrorDetails) -> str:

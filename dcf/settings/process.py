@@ -56,7 +56,7 @@ class Settings(RedisSettings, PlatformSettings, ArtifactSettings, ExpressionSett
     mcp_allowed_hosts: Names = Field(default=_LOCAL_HOSTS, description="Host headers accepted, comma-separated")
     mcp_allowed_origins: Names = Field(default=_LOCAL_ORIGINS, description="Origin headers accepted, comma-separated")
     wait_replicas: int = Field(
-        default=0, ge=0, le=10, description="answer a write only when this number of replicas have it (Redis WAIT)"
+        default=0, ge=0, le=10, description="replicas that must have a write before it is answered (Redis WAIT)"
     )
     toolsets: Names = Field(default=(), description="toolsets served, comma-separated; empty: all")
     read_only: bool = Field(default=False, description="serve only tools that change nothing")
@@ -66,7 +66,7 @@ class Settings(RedisSettings, PlatformSettings, ArtifactSettings, ExpressionSett
     profile: Literal["auto", "worker", "planner", "assistant", "member", "operator", "person", "all", SystemProfile] = (
         Field(
             default="auto",
-            description="which tools are listed, by who calls; auto: by the key; or the system whose tools are served",
+            description="tools that are listed, by role (auto: that of the key), or the system whose tools are served",
         )
     )
     output_schemas: bool = Field(default=False, description="list tools with the JSON Schemas of their answers")
@@ -178,9 +178,9 @@ class Settings(RedisSettings, PlatformSettings, ArtifactSettings, ExpressionSett
         default=604_800, ge=0, le=315_360_000, description="seconds until an ended run finalizes itself; 0: never"
     )
     retention_s: int = Field(
-        default=0, ge=0, le=315_360_000, description="seconds that a finalized run is kept; 0: forever"
+        default=0, ge=0, le=315_360_000, description="seconds that a finalized run is kept; 0: without a limit"
     )
-    pulse_interval_s: float = Field(default=1.0, gt=0, le=60, description="seconds between two looks of the clock")
+    pulse_interval_s: float = Field(default=1.0, gt=0, le=60, description="seconds between passes of the timer loop")
     metrics_port: int | None = Field(
         default=None, ge=0, le=65535, description="port on which /metrics is served alone; unset: none of its own"
     )
@@ -224,7 +224,7 @@ class Settings(RedisSettings, PlatformSettings, ArtifactSettings, ExpressionSett
         default=30 * 24 * 3600,
         ge=0,
         le=10 * 365 * 24 * 3600,
-        description="seconds that a document of the JSON tools is kept after its last write; 0: forever",
+        description="seconds that a document of the JSON tools is kept after its last write; 0: without a limit",
     )
     files_read: Directories = Field(
         default=(), description="directories that the file tools may read, comma-separated; empty: none"

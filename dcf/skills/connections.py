@@ -1,7 +1,7 @@
-"""What a skill is for an agent that reads: its texts, and the MCP servers of its tools, which the agent calls. Pure.
+"""Describes a skill to an agent that only reads: its texts, and the MCP servers of its tools, for its calls. Pure.
 
-An agent whose platform has no place for texts and tools is told them, and connects to the servers itself. Nothing
-secret is shown: values from the environment appear as `${NAME}`, for whoever connects to fill in.
+If a platform has no place for texts and tools, its agents get them as text, and connect to the servers themselves.
+Secrets must not be shown: values from the environment appear as `${NAME}`, which the agent's side fills in.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ def connections_of(skills: Iterable[SkillPlan]) -> list[dict[str, Json]]:
     for skill in skills:
         for _, wish in skill.tools:
             if wish.server is None:
-                continue  # a tool of a platform; one that reads cannot be given it
+                continue  # a tool of a platform, which an agent that only reads cannot get
             server = found.setdefault(str(wish.server["name"]), connection_of(wish.server) | {"tools": []})
             name = str(wish.definition.get("toolName") or wish.definition.get("operationId") or wish.name)
             if name not in server["tools"]:

@@ -1,7 +1,7 @@
-"""Writes skills as Agent Skills folders (SKILL.md and references/*.md), for whoever takes skills as files.
+"""Writes skills as Agent Skills folders (SKILL.md and references/*.md), for clients that read skills as files.
 
-Pure but for reading the library. A manifest says more than a folder can: what becomes of its tools and permissions is
-dcf's business, so a folder only names its tools.
+Pure, except that it reads the library. A folder cannot express all of a manifest: dcf handles tools and permissions, so
+a folder only names its tools.
 """
 
 import hashlib
@@ -121,7 +121,7 @@ def _section(title: str, lines: Sequence[str]) -> str:
 
 
 def _is_plain(name: str) -> bool:
-    """Return True for a name that can stand in a path and an address as it is."""
+    """Return True for a name that can be used unchanged in a path and an address."""
     return re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name) is not None
 
 

@@ -1,4 +1,4 @@
-"""Lists the skill manifests of a directory or a catalogue, invalid ones included."""
+"""Lists the skill manifests of a directory or a catalogue, including invalid ones. It must not write files."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
@@ -39,7 +39,7 @@ def list_directory(library: Library, schema: Mapping[str, Json] | None, preview:
 
 
 def list_catalog(catalog: Path, root: Path, schema: Mapping[str, Json] | None, preview: int | None) -> Skillset:
-    """List the manifests that a catalogue names; their files must lie below `root` or beside the catalogue."""
+    """List the manifests in a catalogue; their files must be below `root` or the directory of the catalogue."""
     reader = ImportReader(base=catalog.parent, others=(root,))
     try:
         content, _ = reader.read(catalog.name, None)

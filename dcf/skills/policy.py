@@ -1,6 +1,6 @@
-"""What this server allows skills to do, and which tools and texts a manifest asks a platform for.
+"""Decides what this server allows skills to do, and which tools and texts a manifest asks a platform for.
 
-Decides only; attaches nothing.
+It must not attach them.
 """
 
 from collections.abc import Mapping
@@ -73,7 +73,7 @@ class Piece:
 
 @record(frozen=True, slots=True, kw_only=True)
 class SkillPlan:
-    """What loading a skill attaches, and warnings about optional tools that are left out."""
+    """The texts and tools that loading a skill attaches, and warnings about omitted optional tools."""
 
     directives: Piece
     data: tuple[Piece, ...]
@@ -82,7 +82,7 @@ class SkillPlan:
 
 
 def plan(manifest: Manifest, policy: Policy, registry: Registry, *, max_chars: int, max_pieces: int) -> SkillPlan:
-    """Return what loading a skill attaches; raise Forbidden, ToolUnavailable or InvalidArgument."""
+    """Return the plan to load a skill; raise Forbidden, ToolUnavailable or InvalidArgument."""
     policy.check(manifest)
     tools, warnings = list[tuple[ToolNeed, ToolWish]](), list[str]()
     for tool in manifest.tools:

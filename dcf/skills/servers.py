@@ -43,8 +43,8 @@ class Registry:
     def server(self, server_id: str) -> dict[str, Json]:
         """Return a server as `{"name", "transport", "url" | "command", "args", "headers"}`; raise ToolUnavailable.
 
-        What may be shown of what has values of the environment is `shown_url`, if they are after the host,
-        `shown_command` and `shown_args`. `shown_headers` are those written with variables; others may be secrets.
+        `shown_url`, `shown_command` and `shown_args` name environment variables in place of their values. Each is there
+        only if it differs. `shown_headers` are those written with variables; others may be secrets.
         """
         entry = self._entries().get(server_id)
         if not isinstance(entry, dict):

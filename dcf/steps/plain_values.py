@@ -1,4 +1,4 @@
-"""Python values as JSON: what a caller hands over, and what a task function returns."""
+"""Python values as JSON: what a caller hands over, and what a task function returns. Pure."""
 
 import dataclasses
 import enum
@@ -15,13 +15,13 @@ _AS_JSON: Final = "model_dump"
 def plain(value: Any) -> Json:
     """Return a Python value as JSON: dataclasses and models become objects, tuples lists, dates and enums text.
 
-    What JSON cannot hold stays as it is: who sends it says what is wrong with it.
+    Other values stay as they are: the code that sends them reports the problem.
     """
     return _plain(value, MAX_WORKFLOW_DEPTH)
 
 
 def _plain(value: Any, levels: int) -> Json:
-    """Return a value of at most so many levels as JSON; what is deeper stays as it is, for JSON has less."""
+    """Return a value of at most `levels` levels as JSON; deeper parts stay as they are, since JSON has fewer levels."""
     if levels < 0:
         return value
     if hasattr(value, _AS_JSON) and not isinstance(value, type):

@@ -1,4 +1,4 @@
-"""The JSON Schema of an annotation: what the output of a step and the input of a flow must be."""
+"""The JSON Schema of an annotation: what the output of a step and the input of a flow must be. Pure."""
 
 import dataclasses
 import enum

@@ -1,4 +1,4 @@
-"""Names that may have been meant, for what is misspelt."""
+"""Suggests names for misspelt ones. Pure."""
 
 import difflib
 from collections.abc import Iterable

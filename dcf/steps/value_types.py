@@ -1,4 +1,4 @@
-"""The types of values, as the compiler knows them: they are made from the annotations of the author."""
+"""The types of values, as the compiler knows them: they are made from the annotations of the author. Pure."""
 
 import dataclasses
 import enum
@@ -214,7 +214,7 @@ def _field_fits(field: Field | None, place: Field) -> bool:
 
 
 def type_of(hint: Any) -> ValueType:
-    """Return the type of an annotation that was resolved; ANY for what is no JSON value, or is not known here."""
+    """Return the type of an annotation that was resolved; ANY if it is no JSON value, or unknown here."""
     if isinstance(hint, Hashable) and hint in _SIMPLE:
         return _SIMPLE[hint]
     origin = typing.get_origin(hint)

@@ -1,4 +1,4 @@
-"""What capabilities keep in lists across runs: types, and the tables of what is installed.
+"""The entries of capabilities in lists across runs: types, and the tables of installed capabilities.
 
 The tables are complete before the first call: a process that asks before raises. `features/installed_lists.py` fills
 them.
@@ -39,7 +39,7 @@ class StateLists:
 
 
 class ListExtensions(Tables):
-    """The tables of what is installed, in the order of the capabilities."""
+    """The tables of installed capabilities, in their order."""
 
     filled_by = "dcf.features.installed_lists"
 

@@ -326,7 +326,7 @@ def _is_valid(check: Draft202012Validator, value: Json) -> bool:
 
 
 def _check_reachable(fields: LocatedFields, ordered: tuple[Case, ...]) -> None:
-    """Report cases that come after one that matches every call."""
+    """Report cases that come after a case that matches every call."""
     taker = next((at for at, case in enumerate(ordered) if case.always), len(ordered))
     places = {
         node.value["caseId"].value: node.place

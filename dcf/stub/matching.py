@@ -7,7 +7,7 @@
     jsonpath   the value at the path is this JSON value, of the same type
 
 A path is written `a.b[0].c`, `items[*].sku` or as JSONPath (`$.a.b`); without a path all arguments are compared. If a
-path finds several values, one match suffices; if it finds none, nothing matches. A value that is not a text is compared
+path finds several values, one match suffices; without a value there is no match. A value that is not a text is compared
 as compact JSON text with sorted keys.
 """
 

@@ -93,7 +93,7 @@ def _plain_routes(service: Service, guard: TransportSecurityMiddleware) -> list[
 
 
 def _health(service: Service) -> Json:
-    """Return the body of /healthz: what is served, and why a changed configuration file is not in use."""
+    """Return the body of /healthz: the served tools, and why a changed configuration file is not in use."""
     config = service.file.current()
     served = {"servers": len(config.servers), "tools": sum(1 for _ in config.tools)}
     return {"ok": True, "version": __version__, **served, "config_problem": service.file.problem}

@@ -28,7 +28,7 @@ class TemplateFailed(Exception):
 
 @record(frozen=True, slots=True, kw_only=True)
 class Occasion:
-    """What a template may use: the arguments of the call, the time (ISO 8601), and the tool's random numbers."""
+    """The data that a template may use: arguments of the call, the time (ISO 8601), and the tool's random numbers."""
 
     arguments: Json
     now: str

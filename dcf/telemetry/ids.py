@@ -26,7 +26,7 @@ def root_span_id_of(workflow_id: str) -> int:
 def span_id_of(workflow_id: str, state: str, epoch: int, again: int = 0) -> int:
     """Return the id of the span of an attempt: the state's path, and the epoch of its lease or of its entering.
 
-    `again` counts further visits of one epoch: a loop of states that need nobody goes round in one commit.
+    `again` counts further visits of one epoch: a loop of states without workers repeats within one commit.
     """
     return _hashed(_SPAN_BYTES, workflow_id, state, str(epoch), *([str(again)] if again else []))
 

@@ -1,6 +1,6 @@
-"""The log as JSON, one object on each line, for who collects logs by their fields.
+"""The log as JSON, one object on each line, for collectors that index logs by fields.
 
-`run`, `state`, `agent` and `trace_id` are told where a line is written while a run is worked on.
+A line that is written during work on a run has `run`, `state`, `agent` and `trace_id`.
 """
 
 import json
@@ -11,7 +11,7 @@ from dcf.telemetry.surroundings import told
 
 
 class JsonLines(logging.Formatter):
-    """Makes a line of JSON of what is logged."""
+    """Formats each log record as a line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line; an exception is one of its fields."""

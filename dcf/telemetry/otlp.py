@@ -1,7 +1,7 @@
 """Sends the spans of a run to a collector by OTLP over HTTP, with the OpenTelemetry SDK (the extra `otel`).
 
-The SDK is imported when spans are sent and never before. Nobody waits for a collector on the way of a run: what is
-sent was read from the history, after the fact.
+The SDK is imported when spans are sent and never before. No run waits for a collector: the spans are made from the
+history, after the events.
 """
 
 import logging

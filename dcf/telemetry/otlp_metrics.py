@@ -1,7 +1,7 @@
 """Sends the metrics of a server to a collector by OTLP over HTTP, again and again, with the extra `otel`.
 
-The SDK's instruments are not used: what is sent was counted already, as Prometheus is told it, and the SDK has no
-histogram that is only read. A collector that does not answer gets everything the next time; no run waits for it.
+The SDK's instruments are not used: the values were counted already, as for Prometheus, and the SDK has no histogram
+that is only read. A collector that does not answer gets all values the next time; no run waits for it.
 """
 
 import logging
@@ -43,7 +43,7 @@ def collector_of(environment: Mapping[str, str] = os.environ) -> str | None:
 
 @contextmanager
 def sending(url: str, read: Read, environment: Mapping[str, str] = os.environ) -> Iterator[None]:
-    """Send what is read at every interval while the context lasts, and once more at its end."""
+    """Send the values at every interval while the context lasts, and once more at its end."""
     ending = Event()
     thread = Thread(target=_send, args=(url, read, _interval_s(environment), ending), name="metrics", daemon=True)
     thread.start()

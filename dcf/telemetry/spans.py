@@ -1,9 +1,9 @@
 """The spans of a run, folded out of the events of its history. Pure.
 
-The run is the root. Below it each attempt at a Task is a span, from its lease to its end, and each visit of another
-state; what is inside a Parallel or Map is below the visit of that state. An attempt that a retry, a release or another
-worker's takeover ended is followed by the next one. Each span links to the one of the state before it, since order is
-no nesting.
+The run is the root. Below it each attempt at a Task is a span, from its lease to its end, and so is each visit of
+another state. Spans inside a Parallel or Map are below the visit of that state. An attempt that ended by a retry, a
+release or a takeover is followed by the next attempt. Each span links to that of the state before it, since order is no
+nesting.
 
 Only fields of a short list become attributes: what agents and people write stays in the history.
 """
@@ -80,9 +80,9 @@ class SpanEvent:
 
 @record(frozen=True, slots=True, kw_only=True)
 class RunSpan:
-    """A span. Times are in nanoseconds; `parent` is None for the root only; `links` are ids of spans of the same run.
+    """A span. Times are in nanoseconds. `parent` is None for the root only. `links` are ids of spans of the same run.
 
-    `is_open` says that it had not ended: its end is then the last event that was read.
+    `is_open`: it had not ended. Then its end is the time of the last event that was read.
     """
 
     span_id: int
@@ -100,7 +100,7 @@ class RunSpan:
 
 @dataclass(slots=True, kw_only=True)
 class _Building:
-    """A span while events are added to it; `is_attempt` is false for a visit that nobody has leased so far."""
+    """A span while events are added to it; `is_attempt` is false for a visit without a lease so far."""
 
     span_id: int
     parent: int | None
@@ -127,7 +127,7 @@ def spans_of(workflow_id: str, workflow_name: str, events: Iterable[Mapping[str,
 
 
 class _SpanFold:
-    """What the events so far have made: all spans, and by state the latest one."""
+    """The spans of the events so far, and the latest span by state."""
 
     def __init__(self, workflow_id: str, workflow_name: str) -> None:
         self._workflow_id = workflow_id
@@ -152,7 +152,7 @@ class _SpanFold:
             self._happen(state, event)
 
     def finished(self) -> list[RunSpan]:
-        """Return the spans. What is left open once the run is over ended with it."""
+        """Return the spans. Open spans of an ended run end with the run."""
         over = None if self._first is None else self._first.end
         return [self._shown(span, over) for span in self._spans.values()]
 
@@ -177,7 +177,7 @@ class _SpanFold:
         self._open(state, event, () if before is None else (before.span_id,))
 
     def _lease(self, state: str, event: Mapping[str, Json]) -> None:
-        """Begin an attempt. The first one stands for the visit; a later one links to the attempt before."""
+        """Begin an attempt. The first one is the span of the visit; a later one links to the attempt before."""
         before = self._latest.get(state)
         if before is None:
             self._open(state, event, ()).is_attempt = True

@@ -4,9 +4,9 @@ It does if OTEL_EXPORTER_OTLP_ENDPOINT names a collector. `current` is None othe
 step costs then. OpenTelemetry is imported when the first span is begun here, never before. Nothing is decided by it.
 
 The spans of runs, states and attempts are not begun here: they are made from the history (`spans`). While a function
-runs, its attempt is the current span, so that the span of a model call inside it stands below the attempt. A span of
-the function's own, begun and ended here, would be lost if the process is killed, and leave what is below it without a
-parent; it would also cost more than a tenth of a step. An attempt is known from the history whatever happens.
+runs, its attempt is the current span, so that the span of a model call inside it is below the attempt. A span for the
+function, begun and ended here, would be lost if the process is killed, and its children would have no parent. It would
+also cost more than a tenth of a step. The history has the attempt in any case.
 """
 
 import os
@@ -80,7 +80,7 @@ def _of_traces(endpoint: str | None) -> str | None:
 def with_header(event: Mapping[str, Json]) -> Mapping[str, Json]:
     """Return an event with the W3C header of its run, where this process takes part in traces.
 
-    It names no attempt: whoever takes the state begins one, and the work it is then given names that.
+    It names no attempt: a lease on the state begins one, and the work that the lease holder gets names it.
     """
     run = event.get("workflow_id")
     return event if current is None or not isinstance(run, str) else {**event, FIELD: traceparent(run)}

@@ -32,6 +32,6 @@ def content_fingerprint(value: Json) -> str:
 def next_token(token: str, state: str) -> str:
     """Derive the token of the lease that a completion claims on `state`, from the completing lease's token.
 
-    It is derived, not random, so a repeated completion gets the same token. Nobody can compute it without the old one.
+    It is derived, not random, so a repeated completion gets the same token. Only the old token allows to compute it.
     """
     return "lease-" + hashlib.sha256(f"{token}\n{state}".encode()).hexdigest()[:32]

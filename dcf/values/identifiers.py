@@ -40,7 +40,7 @@ def check_name(value: str, name: str, longest: int) -> str:
     hidden = hidden_in(value)
     if hidden is not None:
         raise InvalidArgument(
-            f"{name} '{escaped(value)}' has a character that nobody sees ({hidden}).", "Leave the character out."
+            f"{name} '{escaped(value)}' has an invisible character ({hidden}).", "Leave the character out."
         )
     if not 0 < len(value) <= longest:
         raise InvalidArgument(f"{name} has not between 1 and {longest} characters.", "Choose another.")
@@ -51,7 +51,7 @@ def check_state(value: str, name: str = "state") -> str:
     """Return `value` if it can be a state's name or path; otherwise raise InvalidArgument."""
     hidden = hidden_in(value)
     if not value or len(value) > MAX_STATE_PATH or hidden is not None:
-        why = f": it has a character that nobody sees ({hidden})" if hidden else ""
+        why = f": it has an invisible character ({hidden})" if hidden else ""
         raise InvalidArgument(f"{name} is not a valid state name{why}.", "Use a name from meta.states.")
     return value
 

@@ -1,7 +1,7 @@
 """Points in time: integers in code, ISO 8601 text in documents.
 
-The integers are microseconds since the Unix epoch (UTC) by the Redis server's clock. No other clock decides anything,
-so this module reads none.
+The integers are microseconds since the Unix epoch (UTC) by the Redis server's clock. No other clock may decide, so this
+module must not read one.
 """
 
 from datetime import UTC, datetime, timedelta

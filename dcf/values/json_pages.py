@@ -60,4 +60,4 @@ def _page(value: Json, end: int, total: int) -> Page:
 
 def _too_large(start: int) -> Refusal:
     hint = "Read inside it: name its path."
-    return Refusal(code="too_large", message=f"What stands at number {start} alone is too large.", hint=hint)
+    return Refusal(code="too_large", message=f"The element at number {start} alone is too large.", hint=hint)

@@ -143,7 +143,7 @@ class _NotJson(ValueError):
 
 
 def repeated_key(text: bytes) -> str | None:
-    """Return what is wrong with JSON text in which an object has a key twice; None for any other text."""
+    """Return the problem of JSON text in which an object has a key twice; None for any other text."""
     try:
         json.loads(text, object_pairs_hook=_unique)
     except _RepeatedKey as error:
@@ -172,7 +172,7 @@ def _no_constant(token: str) -> NoReturn:
 def _check(value: Json, name: str, max_depth: int, max_parts: int) -> None:
     """Refuse what JSON text cannot hold or Redis would change: depth, non-finite or huge numbers, lone surrogates.
 
-    Also what has more parts than text of the allowed length, for one native object may stand in many places.
+    Also refuse values with more parts than text of the allowed length: one native object may occur in many places.
     """
     level, depth, parts = [value], 1, 1
     while level:
@@ -210,7 +210,7 @@ def _check_scalar(item: Json, name: str) -> None:
 
 
 def _fault(item: Json) -> str | None:
-    """Say what is wrong with a value that holds no others."""
+    """Return the problem of a value that is not a container."""
     if isinstance(item, str):
         return None if _is_unicode(item) else "a string that is not valid Unicode"
     if isinstance(item, float) and not math.isfinite(item):

@@ -140,7 +140,7 @@ def noun(value: object) -> str:
 
 
 class LocatedFields:
-    """Reads one object field by field. Problems go to the report, and reading goes on.
+    """Reads one object field by field. Problems go to the report, and reading continues.
 
     A broken field is read as a default of the right type: use what was read only if the report has no problems. Fields
     not in `known` are problems.

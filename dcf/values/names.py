@@ -1,8 +1,8 @@
-r"""Names that people read (of states, workflows, agents, keys, tags): without characters that nobody sees. Pure.
+r"""Names that people read (of states, workflows, agents, keys, tags): without invisible characters. Pure.
 
 Invisible and bidirectional characters make one name look like another, in a list, a log or a model's context. Ids
-(`identifiers`) are ASCII and need no such check. An emoji of one character may be used; one that is joined of several
-(U+200D) may not.
+(`identifiers`) are ASCII and need no such check. An emoji of one character may be used; an emoji that joins several
+characters (U+200D) may not.
 """
 
 import unicodedata

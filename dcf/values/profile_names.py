@@ -1,4 +1,4 @@
-"""The names of the profiles that serve the tools of another system in place of dcf's own."""
+"""The names of the profiles that serve the tools of another system in place of dcf's own. Pure."""
 
 from typing import Final, Literal, get_args
 

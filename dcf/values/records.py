@@ -1,9 +1,9 @@
 """`record`: a frozen dataclass that is frozen for mypy, and cheap to declare and to make.
 
-Python sets every field of a frozen dataclass by a call of `object.__setattr__`, which makes it four times as slow to
-build (measured, 3.11), and a step builds thirty. mypy takes `record` for `dataclass` and so refuses whatever assigns to
-a field, here and in the tests; equality and hashes are the same. `replace` does what that of dataclasses does, for
-records in a fifth of the time: there a loop looks at every field, and a step changes ten records of twenty fields.
+Python sets every field of a frozen dataclass by a call of `object.__setattr__`. That makes construction four times as
+slow (measured, 3.11), and a step builds thirty records. Mypy takes `record` for `dataclass` and so refuses assignments
+to a field, here and in the tests; equality and hashes are the same. `replace` has the effect of that of dataclasses, in
+a fifth of the time: there a loop reads every field, and a step changes ten records of twenty fields.
 
 A dataclass also compiles six methods when it is declared, which took a third of the start of a process (500 classes,
 0.5 ms each). A record compiles each method when it is first called: most processes make few of the kinds they know.
@@ -39,7 +39,7 @@ else:
         return decorate
 
     def replace(one: Any, /, **changes: Any) -> Any:
-        """Return a copy with other values of some fields. What works fields out of others is made anew."""
+        """Return a copy with other values of some fields. A kind with `__post_init__` computes derived fields again."""
         again = getattr(one, "__replace__", None)
         return dataclasses.replace(one, **changes) if again is None else again(**changes)
 

@@ -1,4 +1,4 @@
-"""The refusal of a well-formed request, as a value. Runs, documents and files use the same record."""
+"""The refusal of a well-formed request, as a value. Runs, documents and files use the same record. Pure."""
 
 from collections.abc import Mapping
 
@@ -10,8 +10,8 @@ from dcf.values.records import record
 class Refusal:
     """A request was refused and nothing was changed.
 
-    `code` is stable; `message` says what is wrong, `hint` what to do next; `retry_after_s` is set where waiting helps.
-    `problems` lists all that is wrong with what was sent, where that can be several things.
+    `code` is stable. `message` says what is wrong, `hint` what to do next. `retry_after_s` is set where waiting helps.
+    `problems` lists all problems of the request, where there can be several.
     """
 
     code: str

@@ -1,7 +1,7 @@
 """Finds secrets by the shapes that their makers give them, and replaces each by its kind. Pure.
 
-Only known shapes count: a long name, a hash or a UUID is no secret, and stays. What has no shape of its own, such as a
-password, is not found: this makes accidents rarer, and is no wall.
+Only known shapes count: a long name, a hash or a UUID is no secret, and stays. A secret without a known shape, such as
+a password, is not found: this makes accidents rarer, but does not prevent them.
 """
 
 import re
@@ -49,7 +49,7 @@ PERSONAL: Final[Mapping[str, re.Pattern[str]]] = {
         r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}\b"
     ),
 }
-"""Shapes of what is a person's, which are looked for only where that is asked for."""
+"""Shapes of personal data, which are searched only on request."""
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
-"""Task tokens: what whoever is outside of dcf shows to end, or keep alive, one visit of one Task. Pure.
+"""Task tokens: a system outside of dcf shows one to end, or keep alive, one visit of one Task. Pure.
 
 A token names the run, the state's path and its visit, and proves with a message authentication code that it was made
-with the run's secret. So it can be made again whenever it is needed, and is stored nowhere; without the secret, which
-no reading tool shows, it cannot be guessed from what a run shows.
+with the run's secret. So it can be made again whenever it is needed, and is stored nowhere. No tool shows the secret,
+and without it the token cannot be guessed from the other data of a run.
 """
 
 import base64
@@ -25,7 +25,7 @@ _FIELDS: Final = 3
 
 @record(frozen=True, slots=True, kw_only=True)
 class TaskToken:
-    """What a token names: the visit of a state. `text` is the token itself; it is not checked yet."""
+    """A token and the visit of a state that it names. `text` is the token itself; it is not checked yet."""
 
     workflow_id: str
     state: str

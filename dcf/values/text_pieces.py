@@ -7,7 +7,7 @@ LONGEST: Final = 4
 
 
 def clip(text: str, limit: int = 80) -> str:
-    """Cut text to `limit` characters with an ellipsis, and replace what is not valid Unicode."""
+    """Cut text to `limit` characters with an ellipsis, and replace invalid Unicode."""
     short = text if len(text) <= limit else text[:limit] + "…"
     return short.encode("utf-8", "replace").decode()
 

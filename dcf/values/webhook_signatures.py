@@ -25,7 +25,7 @@ _VERSION: Final = "v1,"
 
 
 def secret_text(raw: bytes) -> str:
-    """Return a secret as it is shown to whoever sets up a receiver."""
+    """Return a secret in the form in which the operator of a receiver sees it."""
     return SECRET_PREFIX + base64.b64encode(raw).decode()
 
 

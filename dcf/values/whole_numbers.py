@@ -1,6 +1,6 @@
 """Whole numbers of JSON that was carried by a protocol which has only fractions (A2A's data parts).
 
-It imports nothing of others: handlers of agents use it in processes where dcf's libraries are not installed.
+It must import only the standard library: handlers of agents use it in processes without dcf's dependencies.
 """
 
 from typing import Any

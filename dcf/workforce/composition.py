@@ -1,4 +1,4 @@
-"""Builds the objects that make the agents of runs and tell them what to do, from the settings. Decides nothing."""
+"""Builds the objects that make the agents of runs and tell them what to do, from the settings. It must not decide."""
 
 from dcf.adapters.platforms import Platforms
 from dcf.data import find_directory, find_file

@@ -14,7 +14,7 @@ _HELD: Final = "<your lease_token>"
 
 
 def to_tell(where: Mapping[str, Json], agent_id: str | None) -> Step:
-    """Return the call that tells the planner what is wrong with a result that is not corrected any more."""
+    """Return the call that tells the planner what is wrong with a result that can no longer be corrected."""
     arguments = {**where, "agent_id": agent_id or "<your agent id>", "text": "<what is wrong, and what is right>"}
     return Step(tool="leave_note", arguments=arguments, why="It is too late to correct it; tell the planner.")
 
@@ -41,14 +41,14 @@ def to_judge(event: Mapping[str, Json], agent_id: str) -> list[Step]:
     ]
     verdict = {**where, "gate": event.get("gate"), "verdict": "<pass or fail>", "agent_id": agent_id}
     verdict |= {"content_sha256": event.get("content_sha256")} | ({"criteria": criteria} if criteria else {})
-    why = f"'{event.get('from')}' waits for your verdict; say of each criterion that failed what to correct."
+    why = f"'{event.get('from')}' waits for your verdict; say for each failed criterion what to correct."
     return [Step(tool="decide_gate", arguments=verdict, why=why)]
 
 
-def to_mend(event: Mapping[str, Json], agent_id: str) -> list[Step]:
+def to_correct(event: Mapping[str, Json], agent_id: str) -> list[Step]:
     """Return the call that delivers an output again that a gate has sent back, and what to do without its token."""
     held: dict[str, Json] = {"workflow_id": event.get("workflow_id"), "state": event.get("target_state")}
-    why = "Correct the failed_criteria, then deliver the whole output again with the token that you hold."
+    why = "Correct the points in failed_criteria, then deliver the whole output again with the token that you hold."
     return [to_complete({**held, "lease_token": _HELD}, agent_id, why), to_regain(held, agent_id)]
 
 
@@ -59,7 +59,7 @@ def to_regain(held: Mapping[str, Json], agent_id: str) -> Step:
 
 
 def to_go_on(event: Mapping[str, Json], agent_id: str) -> list[Step]:
-    """Return the call that takes the state again that was given back for an answer; none for who kept the lease."""
+    """Return the call that leases a state again that was released to wait for an answer; none if the lease was kept."""
     if not event.get("gave_back"):
         return []
     arguments = {"workflow_id": event.get("workflow_id"), "state": event.get("target_state")}

@@ -112,7 +112,7 @@ def steps_for(
 
 def _renew(place: dict[str, Json], doc: StateDoc) -> Step:
     until = "" if doc.lease.expires_at is None else f" before {to_text(doc.lease.expires_at)}"
-    why = f"You hold the state: renew{until}. Without the token stop; it can be taken again when the lease is over."
+    why = f"You hold the state: renew{until}. Without the token stop: it can be leased again after expiry."
     return Step(tool="renew_state_lease", arguments=place | {"lease_token": TOKEN}, why=why)
 
 
@@ -125,7 +125,7 @@ def _load(place: dict[str, Json], agent_id: str, missing: Sequence[str]) -> list
 
 def _finish(place: dict[str, Json], agent_id: str, loaded: Sequence[str]) -> list[Step]:
     written: dict[str, Json] = {"lease_token": TOKEN, "new_status": "succeeded", "output_json": RESULT}
-    why = "After the work: it ends the lease, and who follows is told. If you cannot: failed, with `error_message`."
+    why = "After the work: it ends the lease and notifies the next agents. If you cannot: failed, with `error_message`."
     return [
         Step(tool="update_workflow_control_plane", arguments=place | written, why=why),
         *_unload(agent_id, loaded),

@@ -289,7 +289,7 @@ def test_a_redis_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch, dcf: Dc
         ["serve"],
     ):
         result = dcf(*command, REDIS_URL="redis://:canary-1b@127.0.0.1:1/0")
-        told(result, 4, "store_unavailable", "REDIS_URL", "nobody listens there", "127.0.0.1:1.")
+        told(result, 4, "store_unavailable", "REDIS_URL", "no server listens there", "127.0.0.1:1.")
         assert "canary" not in result.output
     assert started == ["server"]
 

@@ -184,7 +184,7 @@ def test_nobody_is_assigned_in_a_run_that_is_over(workshop: Workshop, site: Site
     run = workshop.world.create(chain("A"))
     workshop.world.finalize(run)
     before = workshop.world.meta(run)
-    assert "The run is over" in create(workshop.workers(), wish(site, run, "A")).warnings[0]
+    assert "The run has ended" in create(workshop.workers(), wish(site, run, "A")).warnings[0]
     assert workshop.world.meta(run) == before
 
 

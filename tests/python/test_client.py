@@ -71,12 +71,12 @@ def test_a_run_that_does_not_succeed_raises_its_error_and_cause(
     assert (error.code, error.status, error.workflow_id) == ("run_failed", "failed", run_id)
     assert (error.error, error.cause) == ("NoName", "the input has no name")
     assert error.message == f"Run '{run_id}' is failed (NoName: the input has no name)."
-    assert f'`client.retry("{run_id}")` lets the run go on' in str(error)
+    assert f'`client.retry("{run_id}")` lets the run continue' in str(error)
 
 
 def test_waiting_ends_after_the_time_that_was_given_and_the_run_goes_on(client: Client, run_id: str) -> None:
     client.start(HELLO, workflow_id=run_id)
-    with pytest.raises(WaitTimedOut, match="was not over") as late:
+    with pytest.raises(WaitTimedOut, match="had not ended") as late:
         client.wait(run_id, timeout_s=0)
     assert isinstance(late.value, TimeoutError)
     assert client.get(run_id).status == "running"

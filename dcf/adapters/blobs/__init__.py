@@ -13,7 +13,7 @@ _BUCKET = "s3://"
 
 
 def open_blob_store(where: str | None) -> BlobStore | None:
-    """Open the store that a setting names: `dir:/srv/artifacts` or `s3://bucket/prefix`; None where it names none."""
+    """Open the store of a setting: `dir:/srv/artifacts` or `s3://bucket/prefix`. Return None if it is not set."""
     if where is None:
         return None
     if where.startswith(_DIRECTORY):

@@ -55,7 +55,7 @@ class BucketBlobs:
             calls.put(store, name, data)
 
     def read(self, name: str) -> bytes | None:
-        """Return what is kept under a name; None if nothing is."""
+        """Return the bytes under a name; None if there are none."""
         with _told():
             calls, store = self._open()
             try:

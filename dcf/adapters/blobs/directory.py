@@ -1,7 +1,7 @@
 """Keeps bytes in files below one directory that only this user may look into.
 
-A file is written under another name, synced, and then renamed: under its own name it is whole, whatever dies meanwhile.
-Names are made of ids by dcf; one that could leave the directory is refused all the same.
+A file is written under another name, synced, and then renamed: under its own name it is complete, even after a crash.
+dcf makes the names from ids. A name that could leave the directory is refused all the same.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ class DirectoryBlobs:
         if stat.S_IMODE(found.st_mode) & 0o077 or found.st_uid != os.getuid():
             raise StoreUnavailable(
                 f"The artifact directory {self._home} is open to other users, or another user's.",
-                "Name a directory of its own, also one that does not exist yet, or close this one: chmod 700.",
+                "Name a directory for dcf alone, which need not exist yet, or close this one: chmod 700.",
             )
         self._is_checked = True
 
@@ -51,7 +51,7 @@ class DirectoryBlobs:
             _sync(path.parent)
 
     def read(self, name: str) -> bytes | None:
-        """Return what is kept under a name; None if nothing is."""
+        """Return the bytes under a name; None if there are none."""
         with _told(self._home):
             try:
                 return self._path(name).read_bytes()

@@ -1,9 +1,9 @@
 """Reads an agent from an .af v2 bundle, as the arguments to create it on Letta. Pure.
 
 The agent is created by one `agents.create`, not by importing the file. A failed import leaves blocks and tools behind.
-An import overwrites tools of the same name for all agents, needs a recompile, and, if the file has no system message,
-makes agents that answer every message with a 500 (all measured). `agents.create` makes the agent with its blocks, or
-nothing. The price: messages of the bundle are not copied, so a worker begins without a history.
+An import overwrites tools of the same name for all agents, and needs a recompile. If the file has no system message, it
+makes agents that answer every message with a 500 (all measured). The call `agents.create` makes the agent with its
+blocks, or nothing. The price: messages of the bundle are not copied, so a worker begins without a history.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ _COPIED_OF_SOURCE = (
     "json_schema", "return_char_limit", "pip_requirements", "npm_requirements", "default_requires_approval",
     "enable_parallel_execution",
 )  # fmt: skip
-"""What an export says of a Python tool. Its `source_type` is left out: Letta 0.16.8 exports "json" for Python."""
+"""The exported fields of a Python tool. Its `source_type` is left out: Letta 0.16.8 exports "json" for Python."""
 
 
 @record(frozen=True, slots=True, kw_only=True)

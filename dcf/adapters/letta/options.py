@@ -28,7 +28,7 @@ class LettaOptions:
     says how Letta reaches the MCP servers that templates name (`{"dcf": {"name": "dcf", "transport":
     "streamable_http", "url": ...}}`); `find_server` is asked for all others. A template's own addresses are never
     used, since a template may come from a workflow document. A run older than `run_deadline_s` counts as lost:
-    after a restart Letta has forgotten its running runs and shows them as `created` for ever. The deadline must be
+    after a restart Letta has forgotten its running runs and always shows them as `created`. The deadline must be
     longer than the lease that workers are told to take (300 s). Otherwise a worker that does not renew its lease
     would get a second message during the first.
     """

@@ -1,1 +1,1 @@
-"""What Choice rules, paths, templates and intrinsic functions evaluate to, within counted steps. Pure."""
+"""Evaluates Choice rules, paths, templates and intrinsic functions, within counted steps. Pure."""

@@ -76,7 +76,7 @@ def parse_call(text: str) -> Call:
     """Compile a call; raise ValueError with the reason when it is invalid."""
     call, end = _call(text, 0, 1)
     if end != len(text):
-        raise ValueError(f"'{clip(text)}' goes on after the call ends")
+        raise ValueError(f"'{clip(text)}' continues after the call ends")
     return call
 
 

@@ -1,4 +1,4 @@
-"""The intrinsic functions of JSONPath mode.
+"""The intrinsic functions of JSONPath mode. Pure.
 
 Each function takes a source of random numbers and its arguments, and raises ValueError with a reason.
 `intrinsic_syntax` parses calls. The size of a result is checked before the result is built.

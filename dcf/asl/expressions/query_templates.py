@@ -1,6 +1,6 @@
 """The templates of JSONata mode: JSON in which every string `{% … %}` is an expression.
 
-Keys are never evaluated. What an expression may read depends on its place: `$states.result` only where there is a
+Keys are never evaluated. The variables of an expression depend on its place: `$states.result` only where there is a
 result, `$states.errorOutput` only in a Catcher.
 """
 

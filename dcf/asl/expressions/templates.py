@@ -26,7 +26,7 @@ class Template(Protocol):
 
 
 class TemplateProblem(NamedTuple):
-    """What is wrong with a template, and the keys that lead to the place."""
+    """A problem of a template, and the keys that lead to its place."""
 
     trail: tuple[str, ...]
     code: str

@@ -23,7 +23,7 @@ class Pattern:
     def matches(self, value: str) -> bool:
         """Return True if the whole value matches; raise StateError when the pattern ends within an escape."""
         if self.dangling:
-            raise StateError("States.Runtime", f"The pattern '{self.text}' ends with a backslash that escapes nothing.")
+            raise StateError("States.Runtime", f"The pattern '{self.text}' ends with an unfinished escape (a \\).")
         first, *middle, last = self.pieces if len(self.pieces) > 1 else (*self.pieces, "")
         if len(self.pieces) == 1:
             return value == first

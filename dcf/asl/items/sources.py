@@ -1,4 +1,4 @@
-"""Reads a Map's items: from one file, from the files that a manifest names, or from the listing of a prefix.
+"""Reads a Map's items: from one file, from the files that a manifest names, or from the listing of a prefix. Pure.
 
 Works on a port, `Files`, so that a server's directories and a simulation's texts give the same items. Nothing here
 opens a file itself. The terms are those of Amazon S3: a bucket, a key in it, a prefix of keys.

@@ -30,7 +30,7 @@ _BYTES_PER_STEP: Final = 64
 
 
 class Misfit(NamedTuple):
-    """What of a value does not match: a JSON Pointer into it, and a sentence without its end."""
+    """A part of a value that does not match: a JSON Pointer into the value, and a sentence without its end."""
 
     pointer: str
     message: str
@@ -41,9 +41,9 @@ class Misfit(NamedTuple):
 
 
 def misfits(schema: Mapping[str, Json] | bool, value: Json) -> tuple[Misfit, ...]:
-    """Return what of a value does not match, at most MAX_MISFITS; nothing if it matches.
+    """Return the parts of a value that do not match, at most MAX_MISFITS; none if the value matches.
 
-    A value that could not be checked within the limits does not match either: nobody knows that it does.
+    A value that could not be checked within the limits counts as a value that does not match.
     """
     try:
         found = islice(_Checker(schema).check(schema, value, "", 0), MAX_MISFITS)
@@ -53,7 +53,7 @@ def misfits(schema: Mapping[str, Json] | bool, value: Json) -> tuple[Misfit, ...
 
 
 Found = Iterator[tuple[str, str]]
-"""Places and messages, found when they are asked for: whether there is any is all that `anyOf` asks."""
+"""Places and messages, computed lazily: `anyOf` needs to know only whether there is one."""
 
 
 class _Checker:
@@ -73,7 +73,7 @@ class _Checker:
             raise Endless
 
     def check(self, schema: Json, value: Json, place: str, level: int) -> Found:
-        """Yield what of a value does not match a schema."""
+        """Yield the parts of a value that do not match a schema."""
         self.spend(1)
         if schema is True:
             return
@@ -362,4 +362,4 @@ _KEYWORDS: Final[Mapping[str, _Keyword]] = {
     "if": _if,
     "$ref": _reference,
 }
-"""What each keyword asks; others ask nothing."""
+"""The check of each keyword. Other keywords are not checked."""

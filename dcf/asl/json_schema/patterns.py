@@ -1,7 +1,7 @@
 """Matches the regular expressions of JSON Schemas (`pattern`, `patternProperties`) in a bounded number of steps. Pure.
 
-Python's own engine may take for ever over an expression such as `(a+)+$`. That of JSONata knows the same dialect as
-JSON Schema (ECMA-262) and counts its steps.
+Python's own engine may not end for an expression such as `(a+)+$`. That of JSONata knows the same dialect as JSON
+Schema (ECMA-262) and counts its steps.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Checks that a JSON Schema (2020-12) is one that values can be checked with, in bounded time. Pure.
+"""Checks that a JSON Schema (2020-12) can be used to check values in bounded time. Pure.
 
 A schema comes with a workflow, so it is refused if checking might never end or needs something from elsewhere:
 references to other documents, those that lead back to themselves, and keywords whose meaning depends on what was
@@ -20,7 +20,7 @@ MAX_FLAWS: Final = 20
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 TYPES: Final = ("object", "array", "string", "number", "integer", "boolean", "null")
-"""What `type` may name."""
+"""The possible values of `type`."""
 
 ONE: Final = frozenset(
     {"not", "if", "then", "else", "items", "contains", "additionalProperties", "propertyNames"},
@@ -43,14 +43,14 @@ _REFUSED: Final = frozenset(
 
 
 class Flaw(NamedTuple):
-    """What is wrong with a schema: a JSON Pointer into it, and a sentence without its end."""
+    """A problem of a schema: a JSON Pointer into the schema, and a sentence without its end."""
 
     pointer: str
     message: str
 
 
 def flaws_of(schema: Json) -> tuple[Flaw, ...]:
-    """Return what is wrong with a schema, at most MAX_FLAWS; nothing if values can be checked with it."""
+    """Return the problems of a schema, at most MAX_FLAWS; none if values can be checked with the schema."""
     if not isinstance(schema, bool | dict):
         return (Flaw("", f"a JSON Schema is an object, not {kind(schema)}"),)
     if byte_length(schema) > MAX_SCHEMA:
@@ -65,7 +65,7 @@ def flaws_of(schema: Json) -> tuple[Flaw, ...]:
 
 
 def doubts_of(schema: Json) -> tuple[Flaw, ...]:
-    """Return the keywords that JSON Schema does not know, and that look like one that it does."""
+    """Return the keywords that JSON Schema does not know but that resemble one of its keywords."""
     found = (
         (pointer, word, difflib.get_close_matches(word, _WORDS, 1, 0.8))
         for pointer, part in _schemas(schema)

@@ -1,4 +1,4 @@
-"""What JSON Schema says of single values: their types, when they are equal, and how a message names them. Pure."""
+"""The types of single values in JSON Schema, their equality, and their names in messages. Pure."""
 
 from collections.abc import Mapping
 from itertools import chain
@@ -50,7 +50,7 @@ def text_of(value: Json) -> str:
 
 
 def _room_after(value: Json, room: int) -> int:
-    """Return at most what is left of so many bytes after a value's text; below 0 without reading all of a long one."""
+    """Return at most `room` minus the bytes of a value's text; below 0 without reading all of a long value."""
     if isinstance(value, str):
         return room - len(value)
     if not isinstance(value, dict | list):

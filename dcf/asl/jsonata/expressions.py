@@ -38,7 +38,7 @@ MAX_STEPS_MATCHING: Final = 100_000
 
 _LONG_NUMBER: Final = re.compile(r"\d{16}")
 _SHORT: Final = 15
-"""A text of so many characters holds no long number."""
+"""A text of at most this many characters holds no long number."""
 
 _EXACT: Final = 2**53
 

@@ -1,4 +1,4 @@
-"""The functions of JSONata that draw random values: $random and $uuid."""
+"""The functions of JSONata that draw random values: $random and $uuid. Pure."""
 
 from collections.abc import Callable
 from typing import Any

@@ -63,12 +63,12 @@ def read_brief(fields: DefinitionFields, served_by: Resource) -> TaskBrief | Non
 
 
 def _refuse_unread(fields: DefinitionFields, served_by: Resource) -> None:
-    """Report fields that nothing would read: there is no worker, or what ends the Task cannot be asked to mend it."""
+    """Report fields without effect: there is no worker, or the actor that ends the Task cannot correct its output."""
     for name in sorted((FIELDS - {"Gates"}).intersection(fields.document)):
         for_worker = name in ("Instructions", "Skills", "Areas")
         if served_by.is_worked if for_worker else served_by.kind in _CHECKED:
             continue
-        who = "no agent works on it" if for_worker else "nobody could be asked to mend what it brings"
+        who = "no agent works on it" if for_worker else "its output could not be corrected"
         message = f"{name} has no place in a Task with the Resource '{clip(str(fields.document['Resource']))}': {who}."
         fields.note(name, "conflicting_fields", message, "Remove the field.")
 

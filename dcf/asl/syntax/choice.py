@@ -70,7 +70,7 @@ def _refuse_others(rule: DefinitionFields, subject: str) -> None:
             rule.note(
                 field,
                 "unknown_field",
-                f"'{clip(field)}' does not belong beside {subject}.",
+                f"'{clip(field)}' does not belong next to {subject}.",
                 "Remove it, or move it.",
             )
 

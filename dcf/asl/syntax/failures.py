@@ -1,4 +1,4 @@
-"""Parses, checks and compiles Retry and Catch."""
+"""Parses, checks and compiles Retry and Catch. Pure."""
 
 import math
 from typing import TYPE_CHECKING, Final

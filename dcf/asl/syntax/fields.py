@@ -1,4 +1,4 @@
-"""Reads one JSON object of a definition, field by field.
+"""Reads one JSON object of a definition, field by field. Pure.
 
 Every reader records problems and continues, so that one pass finds all problems of a definition. A reader returns a
 value of the right type even for a wrong field. So callers must check the problems before they use a value.
@@ -81,7 +81,7 @@ class DefinitionFields:
                 self.note(name, "unknown_field", f"the field '{clip(name)}' does not belong here.", hint)
 
     def members(self, tail: str, value: Json, owner: str) -> "DefinitionFields | None":
-        """Return the object `value` that stands at `tail`; report a problem and return None when it is no object."""
+        """Return the object `value` at `tail`; report a problem and return None when it is no object."""
         if isinstance(value, dict):
             pointer = self.pointer + tail
             return DefinitionFields(
@@ -158,7 +158,7 @@ class DefinitionFields:
         return path
 
     def reference(self, name: str) -> Path | None:
-        """Read a reference path: one that selects exactly one value."""
+        """Read a reference path, which selects exactly one value."""
         path = self.path(name)
         if path is not None and path.search is not None:
             hint = "Name one value, such as $.order.id."

@@ -114,7 +114,7 @@ class _Parse:
             message = f"{owner}: a state's name has 1 to {MAX_NAME} characters."
             fields.report(tail, "invalid_name", message, "Rename the state.")
         elif hidden is not None:
-            message = f"{owner}: its name has a character that nobody sees ({hidden})."
+            message = f"{owner}: its name has an invisible character ({hidden})."
             fields.report(tail, "invalid_name", message, "Rename the state.")
         if name in self.names:
             message = f"{owner}: another state of the workflow has this name."

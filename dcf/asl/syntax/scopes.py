@@ -1,4 +1,4 @@
-"""Parses, checks and compiles Parallel and Map: the states that contain machines.
+"""Parses, checks and compiles Parallel and Map: the states that contain machines. Pure.
 
 The parser of the inner machines is passed in: the parser of machines calls this module, so it cannot be imported
 here.

@@ -1,4 +1,4 @@
-"""Parses, checks and compiles one state.
+"""Parses, checks and compiles one state. Pure.
 
 Each state type has one reader, and one row in each table of fields: the fields it may have in either query
 language. Fields of the other language are reported by name.

@@ -1,4 +1,4 @@
-"""Checks which variables nested scopes set and read: clashes are problems, unknown names are warnings."""
+"""Checks which variables nested scopes set and read: clashes are problems, unknown names are warnings. Pure."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ class _VariableScope:
     def guarded(self) -> frozenset[str]:
         """The names that machines inside the state being read may not set as well.
 
-        Names set by the state's own Catchers are left out: Catchers run after everything inside the state is over.
+        Names set by the state's own Catchers are left out: Catchers run after everything inside the state has ended.
         """
         return frozenset(name for tail, name in self.assigned if not tail.startswith(f"{self.own}/Catch/"))
 

@@ -44,7 +44,7 @@ class ResourceKind:
 
 
 class Language(Tables):
-    """The tables of what is installed."""
+    """The tables of installed extensions of Tasks and runs."""
 
     filled_by = "dcf.features.installed_language"
 

@@ -25,7 +25,7 @@ def is_signal_name(name: Json) -> bool:
 
 
 def signal_name(effective: Json) -> str:
-    """Return the name of the signal that a state waits for, from its input; raise StateError if it names none."""
+    """Return the name of the signal that a state waits for, from its input; raise StateError if there is no name."""
     name = effective.get("name") if isinstance(effective, dict) else None
     if not isinstance(name, str) or not is_signal_name(name):
         raise StateError(RUNTIME, f"The input of a state that waits for a signal has no good 'name'. {NAME_RULE}")

@@ -1,1 +1,1 @@
-"""Who calls, with which scopes, in whose account, and what was written by whom. Pure."""
+"""The caller of a request with its scopes and account, and the authors of stored text. Pure."""

@@ -97,7 +97,7 @@ class ApiKey:
         return standing(self.expires_at, self.revoked_at, now)
 
     def caller(self, account: Account | None = None) -> Caller:
-        """Return the caller that this key stands for."""
+        """Return the caller of this key."""
         name = f"{KEY_CALLER}{self.key_id}"
         scopes, groups = frozenset(self.scopes), frozenset(self.groups)
         return Caller(
@@ -147,7 +147,7 @@ def key_id_of(text: str) -> str | None:
 
 
 def digest_of(text: str) -> str:
-    """Return the digest of a key, which is what is stored."""
+    """Return the digest of a key. Only the digest is stored."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 

@@ -1,7 +1,7 @@
 """Marks on text that an agent reads and another wrote: who wrote it, and that it is data and no instruction. Pure.
 
-A model cannot tell an instruction from a quotation by itself. So each answer that hands on inputs, outputs, causes of
-errors or payloads has this mark beside them; the text itself is never changed.
+A model cannot distinguish an instruction from a quotation. So each answer that contains inputs, outputs, causes of
+errors or payloads also contains this mark; the text itself is never changed.
 """
 
 from typing import Final

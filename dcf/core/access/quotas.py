@@ -1,7 +1,7 @@
 """Quotas of API keys: how fast a key may call, and how much of Redis may be its own. Pure: names, bounds and words.
 
-Two are rates (calls, events of runs), the others are stocks that a key holds until they are given back. What a key uses
-is counted in Redis (`store/access/quotas.py`), so that all servers count together.
+Two are rates (calls, events of runs), the others are stocks that a key occupies until they are freed. Redis counts the
+usage of a key (`store/access/quotas.py`), so that all servers count together.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ Amount = int | float
 
 @record(frozen=True, slots=True, kw_only=True)
 class Quotas:
-    """What one key may do: `calls` and `events` a second after a burst, and at most so much of each stock.
+    """The quotas of one key: `calls` and `events` a second after a burst, and the maximum of each stock.
 
     The defaults are those of the settings.
     """
@@ -88,8 +88,8 @@ def with_own(defaults: Quotas, own: Mapping[str, Amount]) -> Quotas:
 class Account:
     """A key's account at the time of a call: its quotas, and what the count of this call said.
 
-    `wait_s` is more than 0 where the call is one too many, `over` then names the rate. `was_counted` is False where
-    Redis could not write, as one whose memory is full.
+    `wait_s` is more than 0 if the call exceeds a rate, which `over` then names. `was_counted` is False if Redis could
+    not write, for example because its memory is full.
     """
 
     key_id: str

@@ -1,1 +1,1 @@
-"""The writes of holders, and how states end without one: what follows, and what is written for it. Pure."""
+"""The writes of holders, the ends of states without a holder, and the states that are entered then. Pure."""

@@ -63,7 +63,7 @@ def update_all(
 
 
 def _claiming(request: Update, left: int) -> Update:
-    """Return the request with what is left to be claimed."""
+    """Return the request with the number of states that may still be claimed."""
     if request.claim_ttl_s is None:
         return request
     return replace(request, claim_most=left) if left > 0 else replace(request, claim_ttl_s=None)

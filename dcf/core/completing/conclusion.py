@@ -1,13 +1,13 @@
-"""Ends a Task that waits for something outside of dcf, with what has come: an output or a failure. Pure.
+"""Ends a Task that waits for something outside of dcf, with the output or failure that has come. Pure.
 
 A callback, a person's answer, a signal and the end of a child run all end their Task by `conclude`: the same
-transaction enters what follows, as after a holder's write. Who may conclude a state is decided by the callers.
+transaction enters the states that follow, as after a holder's write. The callers decide who may conclude a state.
 """
 
 from collections.abc import Mapping
 from dataclasses import field, replace
 
-from dcf.core.completing.ending import End, end, told_of
+from dcf.core.completing.ending import End, end, ended_answer
 from dcf.core.completing.waiting_refusals import no_longer_waits
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.decision import Decision, Event, More, Snapshot
@@ -21,7 +21,7 @@ from dcf.values.refusal import Refusal
 
 @record(frozen=True, slots=True, kw_only=True)
 class Conclusion:
-    """What has come for the visit of a state that has this epoch: `output`, or a failure if there is an `error`.
+    """The result for the visit of a state that has this epoch: `output`, or a failure if there is an `error`.
 
     `failed` says which; an ASL failure may have neither name nor cause. Retry and Catch apply to it. `by` says in the
     history what ended the state ("callback", "person", "signal", "child"), and `told` adds to that. `stops`: the child
@@ -39,7 +39,7 @@ class Conclusion:
     stops: bool = True
 
     def arguments(self) -> dict[str, Json]:
-        """Return what is asked for, for its fingerprint."""
+        """Return the arguments of the request, for its fingerprint."""
         told = [self.failed, self.output, self.error, self.cause]
         return {"state": self.state, "epoch": self.epoch, "told": told}
 
@@ -47,7 +47,7 @@ class Conclusion:
 def conclude(
     snapshot: Snapshot, request: RunRequest, wish: Conclusion, definition: Definition, context: Mapping[str, Json]
 ) -> RunDecision:
-    """End the state, or refuse: it does not wait any more, or its visit is another one."""
+    """End the state; refuse if it no longer waits or if this is another visit of it."""
     return once(snapshot, request, lambda: concluded(snapshot, request, wish, definition, context))
 
 
@@ -92,7 +92,7 @@ def ended(
     step = end(snapshot, ending, epoch, definition, context)
     if isinstance(step, More):
         return Decision(answer=step)
-    done = step.decision(RunAnswer(answer=told_of(step, wish.state), at=snapshot.now))
+    done = step.decision(RunAnswer(answer=ended_answer(step, wish.state), at=snapshot.now))
     return replace(done, changes=step.writes)
 
 

@@ -1,8 +1,8 @@
-"""Ends one state without a write of its holder: by hand, or because what it waited for outside has come. Pure.
+"""Ends one state without a write of its holder: by hand, or by a callback, an answer, a signal or a child run. Pure.
 
 The state is left by the same transition as after a holder's write, so what follows is entered, counted and announced as
-always. The present holder, if there is one, is fenced out: its lease ends here, and it is told to stop. Who may end a
-state, and what is answered, is decided by the callers (`resolving`, `outside`).
+always. The present holder, if there is one, is fenced out: its lease ends here, and it is told to stop. The callers
+(`resolving`, `conclusion`) decide who may end a state, and what the answer is.
 """
 
 from collections.abc import Mapping
@@ -81,8 +81,8 @@ def end(
     return step
 
 
-def told_of(step: Transition, state: str) -> dict[str, Json]:
-    """Return what an answer tells of a state that was ended, and of what follows."""
+def ended_answer(step: Transition, state: str) -> dict[str, Json]:
+    """Return the answer about a state that was ended: its status, that of the run, and the states that follow."""
     return {
         "state": state,
         "state_status": step.writes.states[state].status.value,
@@ -93,7 +93,7 @@ def told_of(step: Transition, state: str) -> dict[str, Json]:
 
 
 def is_task(doc: StateDoc) -> bool:
-    """Return True for a Task, also for one that its retry is to enter again, or that waits for something outside."""
+    """Return True for a Task, also if its retry is to enter it again, or if it waits for something outside."""
     return doc.kind in (None, "Task") or doc.waits_outside
 
 
@@ -132,5 +132,5 @@ def _left(doc: StateDoc, wish: End, epoch: int, now: int) -> StateDoc:
     )
 
 
-_ENDED: Final = "The run goes on with what follows; `read_workflow_control_plane` shows it."
-_OVER: Final = "The run is over; `finalize_workflow` writes its audit record."
+_ENDED: Final = "The run continues with the next states; `read_workflow_control_plane` shows them."
+_OVER: Final = "The run has ended; `finalize_workflow` writes its audit record."

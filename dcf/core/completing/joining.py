@@ -107,7 +107,7 @@ def _wanted(remaining: Remaining, counts: Mapping[str, Tally]) -> Iterator[Follo
 
 
 def follow_up(path: str, doc: StateDoc, tally: Tally) -> FollowUp | None:
-    """Return what is due about an open scope; None if nothing is."""
+    """Return the due work on an open scope; None if there is none."""
     scope, epoch = doc.scope, doc.lease.epoch
     if scope is None:
         return FollowUp(what="read", path=path, epoch=epoch)

@@ -40,8 +40,8 @@ def update(
 ) -> Decision[Updated | Refusal | More]:
     """Apply a holder's write; return the stored answer if the same request was applied before.
 
-    A request that looks stale may be such a repetition. So the receipts beside the document are read before anything is
-    refused, and before a partial write is applied.
+    A request that looks stale may be such a repetition. So the stored results outside of the document are read before
+    anything is refused, and before a partial write is applied.
     """
     stopped = _unless_new(snapshot, request)
     if stopped is not None:
@@ -158,7 +158,7 @@ def _end_by_itself(
     else:
         advance = engine.fail(definition.machine, state, visits, *failure, context, clock)
     step = open_transition(snapshot, state, epoch, definition)
-    # If a chain goes on before the run is started, starting the run announces the states that it opens.
+    # If a chain continues before the run is started, starting the run announces the states that the chain opens.
     step.starting = failure is None and doc.status is Status.PENDING and not step.meta.is_started
     step.writes.states[state] = replace(doc, lease=Lease(epoch=epoch), claim=None)
     step.writes.timers[state] = None
@@ -176,7 +176,7 @@ def _end_by_itself(
 def _settle(
     snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]
 ) -> Decision[Updated | Refusal | More]:
-    """Close the state and enter what follows, in one transaction; one that waits for a callback begins to wait."""
+    """End the state and enter the states that follow, in one transaction; a Task with a callback begins to wait."""
     state, doc = request.state, snapshot.states[request.state]
     epoch = epoch_of(snapshot, state)
     step = open_transition(snapshot, state, epoch, definition)
@@ -214,7 +214,7 @@ def _settle(
 
 
 def _unfit(snapshot: Snapshot, request: Update, definition: Definition) -> Refusal | None:
-    """Refuse an end that what is known of the state does not allow."""
+    """Refuse an end that the document of the state does not allow."""
     if definition.units is not None and request.status is Status.SUCCEEDED:
         refusal = EXTENSIONS.flow.unless_open(snapshot, request.state)
         if refusal is not None:

@@ -1,13 +1,13 @@
 """Ends one state by hand, or gives it to other agents: what the planner or an operator does in place of a holder. Pure.
 
-How a state is left stands in `ending`: what follows is entered as after a holder's write, and the holder is fenced out.
+`ending` leaves the state: it enters the states that follow as after a holder's write, and fences the holder out.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
 from dcf.asl.state_paths import name_of
-from dcf.core.completing.ending import End, How, end, is_task, told_of
+from dcf.core.completing.ending import End, How, end, ended_answer, is_task
 from dcf.core.completing.transition import Transition
 from dcf.core.completing.waiting_refusals import waits_outside
 from dcf.core.definitions.model import Definition
@@ -32,10 +32,10 @@ from dcf.values.refusal import Refusal
 class Resolve:
     """What to do with a state: end it (`how`), give it to `agents`, or both.
 
-    `handled`: a failure is retried and caught as if its holder had failed. Otherwise it is final: whoever fails a state
-    by hand knows that another attempt will not do. `epoch`: only if the state still has this one, as the caller saw it;
-    a state in a loop may have been entered again, or taken by somebody else. `force`: take an output that does not
-    match the state's OutputSchema.
+    `handled`: a failure is retried and caught as if its holder had failed. Otherwise it is final: a caller that fails a
+    state by hand knows that another attempt will not help. `epoch`: only if the state still has this epoch, as the
+    caller saw it; a state in a loop may have been entered again, or leased by another agent. `force`: accept an output
+    that does not match the state's OutputSchema.
     """
 
     state: str
@@ -49,7 +49,7 @@ class Resolve:
     force: bool = False
 
     def arguments(self) -> dict[str, Json]:
-        """Return what is asked for, for its fingerprint."""
+        """Return the arguments of the request, for its fingerprint."""
         told = [self.output, self.error, self.cause, self.handled, self.epoch, *([True] if self.force else [])]
         return {"state": self.state, "how": self.how, "told": told, "agents": list(self.agents)}
 
@@ -112,7 +112,7 @@ def assign_ahead(snapshot: Snapshot, request: RunRequest, wish: Resolve) -> RunD
 def resolve(
     snapshot: Snapshot, request: RunRequest, wish: Resolve, definition: Definition, context: Mapping[str, Json]
 ) -> RunDecision:
-    """Do what is asked for, or refuse: the run or the state has ended, or control has not reached the state."""
+    """Carry out the wish; refuse if the run or the state has ended, or control has not reached the state."""
     refusal = _why_not(snapshot, wish, definition)
     if refusal is None and wish.how == "output" and definition.output_schemas and not wish.force:
         refusal = output_refusal(definition, wish.state, wish.output, snapshot.states[wish.state], TO_OPERATOR)
@@ -143,7 +143,10 @@ def _why_not(snapshot: Snapshot, wish: Resolve, definition: Definition) -> Refus
 
 
 def _why_not_unit(wish: Resolve, doc: StateDoc) -> Refusal | None:
-    """Return why a unit of a run that grows cannot be ended: one that failed, or that is not ready, can be."""
+    """Return why a unit of an open run cannot be ended or assigned so; None if it can.
+
+    A failed unit can still be completed or skipped. A unit that is not ready cannot be failed.
+    """
     if doc.kind == GROUP:
         return refusals.is_a_scope(wish.state, doc)
     if doc.waits_outside and wish.agents:
@@ -192,7 +195,7 @@ def _end(
 
 
 def _assign(snapshot: Snapshot, request: RunRequest, wish: Resolve) -> RunDecision:
-    """Give the state to other agents. A holder that is not one of them is fenced out; the new ones are told."""
+    """Assign the state to other agents. A holder that is not among them is fenced out; the new agents are notified."""
     state, doc, now = wish.state, snapshot.states[wish.state], snapshot.now
     changes, holder = WriteSet(), doc.lease.owner_agent_id
     if doc.lease.token is not None and holder not in wish.agents:
@@ -239,7 +242,7 @@ def _event(request: RunRequest, wish: Resolve, doc: StateDoc, epoch: int) -> Eve
 
 
 def _told(step: Transition, wish: Resolve) -> dict[str, Json]:
-    return told_of(step, wish.state) | ({"assigned": list(wish.agents)} if wish.agents else {})
+    return ended_answer(step, wish.state) | ({"assigned": list(wish.agents)} if wish.agents else {})
 
 
-_ASSIGNED: Final = "The agents are told, and may take the state; `explain_run` says why if nobody does."
+_ASSIGNED: Final = "The agents are notified and may lease the state; `explain_run` says why if none does."

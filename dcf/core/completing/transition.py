@@ -296,22 +296,22 @@ class Transition:
         self._tell("StateEntered", step.path, self._origin(step.source))
 
     def _pause(self, step: Paused) -> None:
-        """Record where the chain paused. A transaction of its own enters the state and goes on."""
+        """Record where the chain paused. A transaction of its own enters the state and continues the chain."""
         doc = self._opened(step.path, step.source, Status.PENDING)
         self.writes.states[step.path] = replace(doc, kind=step.kind, not_before=self.now)
         self.writes.inputs[step.path] = self._given(step.entry, step.entry.raw)
         self._go_on_at_once(step.path, doc)
 
     def _go_on_at_once(self, path: str, doc: StateDoc) -> None:
-        """Add the follow-up to go on at once. The process that commits does it; if it dies, the clock does later."""
+        """Add the follow-up that continues at once. The committing process does it; if it dies, the timer loop does."""
         self.writes.timers[path] = self.now + JOIN_DELAY
         self.remaining.paused[path] = doc.lease.epoch
 
     def _retry(self, step: Retried) -> None:
-        """Set a failed state to be tried again at a later time; the clock then announces or enters it."""
+        """Set a failed state to be tried again at a later time; the timer loop then announces or enters it."""
         doc = self.current(step.path)
         assert doc is not None, "only what was entered is tried again"
-        task = None if step.task is None or step.task.waits_as is not None else step.task  # others are entered anew
+        task = None if step.task is None or step.task.waits_as is not None else step.task  # others are entered again
         self.writes.states[step.path] = retried(doc, step, task, self.now, self.epoch, _last_error(step))
         self.writes.inputs[step.path] = self._given(step.entry, step.entry.raw if task is None else task.effective)
         self.writes.timers[step.path] = step.not_before
@@ -355,7 +355,7 @@ class Transition:
         Of an earlier visit only the latest receipt, the epoch and unknown fields are kept.
         """
         earlier = self.current(state) or _UNVISITED
-        if earlier.claim is not None:  # nobody wrote yet that the earlier visit was cancelled
+        if earlier.claim is not None:  # the cancellation of the earlier visit was not written yet
             self.writes.claims[earlier.claim] = None
         lease = Lease(epoch=max(self.epoch, earlier.lease.epoch))
         begun = status.is_terminal

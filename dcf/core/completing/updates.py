@@ -14,7 +14,7 @@ from dcf.values.records import record
 class Update:
     """Request of a lease holder to write a state.
 
-    `request_id` is the idempotency key of a partial write; a completion needs none, since a token completes once.
+    `request_id` is the idempotency key of a partial write. A completion does not need it: a token completes once.
     `error` and `cause` are the ASL error of a failure. `claim_ttl_s` asks to lease next states for `owner` in the same
     transaction, at most `claim_most` of them; `only_entered`: of those that this write enters. `is_partial`: the write
     leaves the state running. `usage` is what the work used up. `key` is that of the receipt, by which a repetition is
@@ -62,7 +62,7 @@ class Update:
 
     @property
     def content(self) -> str:
-        """Fingerprint of what is written. It tells another request with the same token from a repetition."""
+        """Fingerprint of the written content. It distinguishes a repetition from a new request with the same token."""
         output = [self.output] if self.has_output else []
         return content_fingerprint([self.status, output, self.error, self.cause, self.attempts])
 

@@ -1,7 +1,8 @@
 """How a Task is opened that waits for something outside, and what every open Task gets of its timeouts. Pure.
 
-People who are asked are told at once, also before the run is started: they need no lease, and may take their time. A
-signal that was kept ends its Task in the step that enters it. A Task that waits for a child run owes its start.
+The people of a human task are notified at once, also before the run is started: they need no lease, and may take their
+time. A stored signal ends its Task in the step that enters it. A Task that waits for a child run adds the notice that
+starts the run.
 """
 
 from dataclasses import replace
@@ -16,13 +17,13 @@ from dcf.features.people.model import asked_by
 from dcf.values.instants import SECOND
 
 ASKED: Final = "human_task"
-"""Reason of the notices to those who are asked first."""
+"""Reason of the notices to the first people of a human task."""
 
 NO_LOOK: Final = 2**53
-"""A timer that never fires: the state stays listed as open, and no clock needs to look at it."""
+"""A timer that never fires: the state stays listed as open, and the timer loop need not check it."""
 
 CHILD_DELAY: Final = 60 * SECOND
-"""Interval at which the clock looks how a child run stands, in case that its start or its end was lost."""
+"""Interval at which the timer loop reads the status of a child run, in case that its start or its end was lost."""
 
 
 def limited(doc: StateDoc, step: OpenTask, now: int, epoch: int) -> StateDoc:
@@ -36,7 +37,7 @@ def limited(doc: StateDoc, step: OpenTask, now: int, epoch: int) -> StateDoc:
 
 
 def retried(doc: StateDoc, step: Retried, task: OpenTask | None, now: int, epoch: int, error: str) -> StateDoc:
-    """Return the document of a failed state that is tried again; without a `task` for a worker it is entered anew."""
+    """Return the document of a failed state that is retried; without a `task` for a worker, control enters it again."""
     return replace(
         doc,
         status=Status.PENDING,
@@ -78,30 +79,30 @@ def begun(doc: StateDoc, kind: str, now: int, asks: object = None) -> StateDoc:
 
 def asking_notices(state: str, doc: StateDoc) -> list[Notice]:
     """Return a notice to each person and group that a state waits for from now on; none if it waits for no person."""
-    return [] if doc.asked is None else [told_to(name, state, doc, ASKED) for name in doc.asked.to.names]
+    return [] if doc.asked is None else [person_notice(name, state, doc, ASKED) for name in doc.asked.to.names]
 
 
-def told_to(name: str, state: str, doc: StateDoc, reason: str) -> Notice:
+def person_notice(name: str, state: str, doc: StateDoc, reason: str) -> Notice:
     """Return a notice to a person or group that a state waits for them."""
     return Notice(type=NoticeKind.ASKED.value, state=state, epoch=doc.lease.epoch, reason=reason, agent_id=name)
 
 
 def next_look(doc: StateDoc, now: int) -> int:
-    """Return when the clock must look at a state that waits for something outside: when a timeout of it passes.
+    """Return when the timer loop must check a state that waits for something outside: when a timeout of it passes.
 
-    After its child run it looks again and again.
+    A state that waits for a child run is checked at an interval.
     """
     return doc.attention(now + CHILD_DELAY if doc.kind == "Child" else NO_LOOK)
 
 
 def begin_waiting(writes: WriteSet, step: OpenTask, doc: StateDoc, now: int, signals: Signals | None) -> Signals | None:
-    """Let a state wait from now on. Return what is then known of the run's signals."""
+    """Let a state wait from now on. Return the run's signals after that."""
     assert step.waits_as is not None, "the caller looked"
     waits = begun(doc, step.waits_as, now, step.asks)
     writes.states[step.path], writes.timers[step.path] = waits, next_look(waits, now)
     writes.notices.extend((*start_child(step.path, waits), *asking_notices(step.path, waits)))
     if step.waits_as == "Signal":
-        assert signals is not None, "whoever may enter such a state reads the signals"
+        assert signals is not None, "a transaction that may enter such a state reads the signals"
         writes.signals.append(signals.awaited())
     return writes.signals[-1] if writes.signals else signals
 

@@ -29,7 +29,7 @@ AWAITED: Final[Mapping[str, str]] = {
     "Child": "a child run",
     "Gate": "the verdicts of its gates",
 }
-"""What a state waits for, in words, by the type that its document has."""
+"""The event for which a state waits, in words, by the type in its document."""
 
 
 def waits_outside(state: str, doc: StateDoc) -> StateRefusal:
@@ -90,37 +90,37 @@ def states_moved() -> Refusal:
 
 
 def run_moved(run: str) -> Refusal:
-    """Refuse what was to be done because of how another run stood: it stands otherwise."""
+    """Refuse a decision that rests on another run, because that run has changed."""
     return Refusal(
         code="conflict",
-        message=f"Run '{run}' does not stand as it did when this was asked for; nothing was written.",
-        hint="Read that run again, and repeat the call if it is still wanted.",
+        message=f"Run '{run}' has changed since this call read it; nothing was written.",
+        hint="Read that run again, and repeat the call if you still want it.",
     )
 
 
 def starts_nothing(name: str) -> Refusal:
-    """Refuse to start a child run for a run whose creator may start none (any more)."""
+    """Refuse to start a child run for a run whose creator may not start runs, or no longer may."""
     return Refusal(
         code="forbidden",
-        message=f"The run was created by {name}, which may start none: it is revoked or expired, or has no scope plan.",
+        message=f"{name} created the run and may not start runs: it is revoked or expired, or has no scope plan.",
         hint="Start the run again with a key that is valid and has the scope plan.",
     )
 
 
 def task_token_unknown() -> Refusal:
-    """Refuse a text that is no task token, or none of a run that exists; which of these is not told."""
+    """Refuse a text that is no task token of an existing run. The answer hides whether the text or the run is wrong."""
     return Refusal(
         code="task_token_unknown",
-        message="This is no task token of a run that exists.",
-        hint="Send `task_token` whole, as it was handed out; a run that was deleted or has expired takes none.",
+        message="Unknown task token: no existing run has issued it.",
+        hint="Send the whole `task_token`, as you received it. A deleted or expired run accepts no task tokens.",
     )
 
 
 def task_token_outdated(state: str, why: str) -> Refusal:
-    """Refuse a task token whose visit of the state is over."""
+    """Refuse a task token whose visit of the state has ended."""
     return Refusal(
         code="task_token_outdated",
-        message=f"This task token serves state '{state}' no more: {why}.",
+        message=f"This task token is no longer valid for state '{state}': {why}.",
         hint="Nothing was stored. A retry of the state hands out another token; use that one.",
     )
 

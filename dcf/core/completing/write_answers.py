@@ -1,4 +1,4 @@
-"""What a holder's write is answered, and the receipt by which a repetition of it gets the same answer. Pure."""
+"""The answer to a holder's write, and the receipt by which a repetition of it gets the same answer. Pure."""
 
 from operator import attrgetter
 
@@ -31,7 +31,7 @@ def answer_to(
 
 def receipt_of(request: Update, answer: Updated, now: int) -> Receipt:
     """Return the receipt of a write that was applied."""
-    assert request.key is not None, "the fence lets nobody write without a token"
+    assert request.key is not None, "the fence rejects every write without a token"
     return Receipt(
         request=request.key,
         operation=request.operation,

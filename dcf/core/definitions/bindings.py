@@ -1,6 +1,6 @@
 """The agents that a workflow itself assigns: a Task whose AgentBinding names an existing agent by its id. Pure.
 
-`agents_map_json` of a call comes first. A reference that may mean the template of an agent assigns nobody:
+`agents_map_json` of a call comes first. A reference that may mean the template of an agent assigns no agent:
 create_worker_agents looks for the template, and for the agent on its platform.
 """
 

@@ -1,6 +1,6 @@
-"""What a worker is told about a Task beside its input: instructions, output schema, errors, skills and gates. Pure.
+"""The brief of a Task for its worker, besides the input: instructions, output schema, errors, skills, gates. Pure.
 
-Expressions in instructions are evaluated here, when somebody is shown them, and nowhere else.
+Expressions in instructions are evaluated here, when an answer shows them, and nowhere else.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from dcf.values.records import record, replace
 
 @record(frozen=True, slots=True, kw_only=True)
 class Brief:
-    """What a worker is told; what a Task does not say is None or empty. An `output_schema` may also be true or false.
+    """The brief of a Task. A part that the Task lacks is None or empty. An `output_schema` may also be true or false.
 
     `skills` are those of the Task and of its AgentBinding, each once; `gates` what its output must pass. `resource`
     names the function that is meant, where the Task says so. `is_invocation`: a function gets the Payload of the input.
@@ -35,7 +35,7 @@ class Brief:
     is_invocation: bool = False
 
     def as_json(self) -> dict[str, Json]:
-        """Return what is said, without what is not."""
+        """Return the parts that are not empty."""
         told: dict[str, Json] = {} if self.instructions is None else {"instructions": self.instructions}
         told |= {} if self.output_schema is None else {"output_schema": self.output_schema}
         told |= {"errors": list(self.errors)} if self.errors else {}
@@ -61,7 +61,7 @@ def shows_input(definition: Definition, path: str) -> bool:
 
 
 def brief_of(definition: Definition, path: str, given: Json | Missing = MISSING) -> Brief:
-    """Return what the worker of this state is told; NOTHING of a state that is no Task or says nothing.
+    """Return the brief for the worker of this state; NOTHING if it is no Task, or a Task without any part of a brief.
 
     `given` is the worker's input; while it is not known, expressions in the instructions are shown as written. Raise
     KeyError for a path that is none.

@@ -1,7 +1,7 @@
 """The forms in which a workflow may be given: a document with a machine (`asl`), a bare machine, `steps`. Pure.
 
-All of them become a document, whose machine `asl_of` returns. What a form does not have is defaulted, and `defaults_of`
-says so to the caller.
+All of them become a document, whose machine `asl_of` returns. A field that a form lacks gets a default, and
+`defaults_of` lists the defaults for the caller.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ _FACTS: Final = frozenset(
         "source",
     }
 )
-"""Fields of a document that may stand beside those of a bare machine."""
+"""Fields of a document that a bare machine may also have."""
 
 _OF_THE_CHAIN: Final = frozenset({"Type", "Next", "End"})
 _HINT: Final = "`describe_workflow_language` shows the forms of a workflow, with examples."
@@ -45,7 +45,7 @@ def as_workflow(document: Json, name: str = DEFAULT_NAME) -> Json:
 
 
 def is_bare(document: Json) -> bool:
-    """Return True for a machine that stands in no document; facts such as its name may stand beside its fields."""
+    """Return True for a machine without a document around it; it may also have facts of a document, such as a name."""
     return isinstance(document, Mapping) and "asl" not in document and not {"States", "StartAt"}.isdisjoint(document)
 
 
@@ -66,7 +66,7 @@ def asl_of(document: dict[str, Any]) -> Json:
 
 
 def defaults_of(document: Mapping[str, Json], name: str = DEFAULT_NAME) -> Iterator[str]:
-    """Yield what a workflow leaves open and what stands there instead, as `field: value`; `name` is its default."""
+    """Yield each field that a workflow leaves out with its default, as `field: value`; `name` is the default name."""
     if not _has_text(document, "workflow_name") and not _has_text(document, "workflowName"):
         yield f"workflow_name: {name}"
     if not _has_text(document, "version"):

@@ -39,7 +39,7 @@ _NO_OBJECT: Final = Problem(
 
 
 class GrownUnit(Protocol):
-    """A unit of a run that grows, as far as the engine knows it."""
+    """A unit of an open run, as far as the engine knows it."""
 
     @property
     def group(self) -> str | None:
@@ -47,7 +47,7 @@ class GrownUnit(Protocol):
 
 
 class GrownUnits(Protocol):
-    """The units of a run that grows, as far as the engine knows them."""
+    """The units of an open run, as far as the engine knows them."""
 
     @property
     def by_name(self) -> Mapping[str, GrownUnit]:
@@ -61,15 +61,15 @@ class GrownUnits(Protocol):
 class Definition:
     """A workflow that can be run, as parsed from its document.
 
-    `version` is the one that its author gave it, if any. `skills` maps each Task, nested ones included, to its skill
-    ids. `stateful` is True if a state may read variables or the context object, `revisits` if one may be entered twice,
-    `takes_signals` and `starts_children` if one does so; `sha256` leaves out the workflow id. `bound` has the agents
-    that the workflow itself assigns. `output_schemas` and `errors` are by the names of the Tasks that have them.
+    `version` is that of its author, if any. `skills` maps each Task, nested ones included, to its skill ids. `stateful`
+    is True if a state may read variables or the context object, `revisits` if a state may be entered twice.
+    `takes_signals` and `starts_children` say whether a state does so. `sha256` leaves out the workflow id. `bound` has
+    the agents that the workflow itself assigns. `output_schemas` and `errors` are by the names of their Tasks.
     `gates` are those of Tasks by name, `run_gates` those of every Task of a run that was started with some.
     `areas` are of the Tasks that name some: which files they are about.
-    `units` are those of a run that grows (`grown`); a workflow has none. `needed` is what `needs` worked out for writes
-    to its states; it is thrown away with the definition, or when there is too much of it. `steps` are what
-    completions go through (`core/extensions.py: steps_of`); None until the first one. `is_gated`: a Task has a gate.
+    `units` are those of an open run (`grown`); a workflow has none. `needed` caches the reads that `needs` computed for
+    writes to its states; it is emptied when it is too large. `steps` are the steps of capabilities in a completion
+    (`core/extensions.py: steps_of`); None until the first completion. `is_gated`: a Task has a gate.
     """
 
     document: Mapping[str, Json]
@@ -123,7 +123,7 @@ class Definition:
         """Return the gates of a Task: its own, then those of the run that it has none of the same name for."""
         name = name_of(path)
         own = self.gates.get(name, ())
-        if not self.run_gates or name not in self.skills:  # nobody delivers what nobody works on
+        if not self.run_gates or name not in self.skills:  # only Tasks, which have an entry in skills, deliver outputs
             return own
         return own + tuple(gate for gate in self.run_gates if gate.name not in {one.name for one in own})
 
@@ -207,20 +207,20 @@ def _has(machine: Machine, kind: str) -> bool:
 
 
 def reference_of(definition: Definition) -> str:
-    """Return what names this very document for good: name and version, or its hash."""
+    """Return a reference that always means this very document: name and version, or its hash."""
     if definition.version is None or "@" in definition.version:
         return definition.sha256
     return f"{definition.name}@{definition.version}"
 
 
 def check_names(document: Mapping[str, Json]) -> tuple[Problem, ...]:
-    """Return what is wrong with the names of a workflow itself; those of its states are checked with the machine."""
+    """Return the problems of the names of a workflow itself; names of states are checked with the machine."""
     found = {name: hidden_in(_text(document, name) or "") for name in _NAMES}
     return tuple(
         Problem(
             path=f"/{name}",
             code="invalid_name",
-            message=f"{name} '{escaped(document[name])}' has a character that nobody sees ({hidden}).",
+            message=f"{name} '{escaped(document[name])}' has an invisible character ({hidden}).",
             hint="Rename the workflow.",
         )
         for name, hidden in found.items()

@@ -26,7 +26,7 @@ from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 _OTHERS = 8
-"""Open states among which a completion looks for one that is ready, if it enters none itself."""
+"""Open states among which a completion looks for a ready state, if it enters none itself."""
 
 _LISTS: Final = ("states", "entries", "outputs", "briefed", "agents", "scopes", "items", "tallies", "receipts", "gates")
 """Rows of the reads of a write."""
@@ -86,7 +86,7 @@ def _to_settle(definition: Definition, path: str, fails: bool, has_output: bool,
 
 
 def _briefed(definition: Definition, path: str) -> tuple[str, ...]:
-    """Name the state if whoever judges its output is shown values of its input."""
+    """Name the state if the reviewer of its output is shown values of its input."""
     return (path,) if shows_input(definition, path) else ()
 
 
@@ -289,7 +289,7 @@ def _opened_before(definition: Definition, here: Place) -> Iterator[str]:
 
 
 def _opened_by_failure(definition: Definition, here: Place) -> Iterator[str]:
-    """Yield states that may be entered next if the scopes around this one end with it: one that is caught may loop."""
+    """Yield states that may be entered next if the scopes around this one fail with it: a caught failure may loop."""
     if definition.revisits:
         for owner in here.parents:
             yield from _opened_before(definition, resolve(definition.machine, owner))

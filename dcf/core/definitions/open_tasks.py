@@ -1,6 +1,6 @@
 """The warning that Tasks without an agent are open to everybody, for validation and the creation of a run. Pure.
 
-It is no error: a pool of workers that claim what is ready is a fine design, but nobody should get one by an oversight.
+It is no error: a pool of workers that claim ready states is a fine design, but an oversight should not lead to it.
 """
 
 from collections.abc import Collection, Mapping

@@ -1,8 +1,7 @@
-"""Checks what is delivered for a Task against its OutputSchema, and names of failures against its Errors. Pure.
+"""Checks outputs of a Task against its OutputSchema, and names of failures against its Errors. Pure.
 
-An output that does not match is refused, and nothing is written: whoever delivers it keeps the lease or the task token,
-and can mend it. The name of a failure is never refused, whatever it is: it is better to hear of a failure under another
-name than not to hear of it.
+An output that does not match is refused, and nothing is written: its author keeps the lease or the task token, and can
+correct it. The name of a failure is never refused: a failure under an unknown name is better than an unreported one.
 """
 
 import difflib

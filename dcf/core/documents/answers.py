@@ -122,12 +122,12 @@ Fired: TypeAlias = Literal[
     "paused",
     "reminded",
 ]
-"""What the clock found at an open state."""
+"""The outcome of a check of an open state by the timer loop."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class Owed:
-    """Notifications for these states are due. `fired` is what the clock found, if the clock asked.
+    """Notifications for these states are due. `fired` is the outcome of the check, if the timer loop made one.
 
     `size` is the number of branches or iterations of a Parallel or Map that is to be entered again.
     """

@@ -1,7 +1,7 @@
 """Converts records to JSON documents and back.
 
 The reader is tolerant: `done` means succeeded, a lease without a readable expiry counts as expired, unknown fields are
-kept. The writer always writes one form. Decides nothing.
+kept. The writer always writes one form. It must not decide about runs.
 """
 
 from collections.abc import Mapping
@@ -69,8 +69,8 @@ def write_state(doc: StateDoc) -> dict[str, Json]:
 
     RedisJSON needs about 230 bytes for a ninth field, 130 for a nested object and 600 for a nested receipt (measured,
     2.8.3). So rare fields are written only when set, and the last receipt and the counters are one string of JSON text.
-    Of an ended state, empty fields are left out. What it waited for is in that string (`w`), and its epoch, if it is
-    not the time of its start.
+    Of an ended state, empty fields are left out. The string then also has `waits_for` (`w`), and the epoch if it is not
+    the time of its start.
     """
     if doc.status.is_terminal:
         return _write_ended(doc)

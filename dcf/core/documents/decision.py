@@ -26,66 +26,79 @@ Answer_co = TypeVar("Answer_co", covariant=True)
 
 @record(frozen=True, slots=True, kw_only=True)
 class Seeker:
-    """Who looks for ready states on a page, for how many, and the mark that keeps others from taking the same.
-
-    Without an owner any ready state is found, without a mark also one that somebody else is about to take. `passed` are
-    states that it cannot take, as was found out before.
-    """
+    """A claim that searches a page of open states for ready ones."""
 
     most: int = 1_000_000
+    """Most ready states whose inputs are read."""
     owner: str = ""
+    """The agent that will get the leases. Empty: also states that are assigned to other agents are read."""
     mark: str = ""
+    """Marks the states that this claim is about to lease, so that other claims skip them. Empty: marks are ignored."""
     passed: tuple[str, ...] = ()
+    """States to skip, because an earlier attempt of this claim could not lease them."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class ReadSet:
-    """What a decision needs to read; states are named by path.
+    """The documents that a decision needs. States are named by path.
 
-    `states` and meta are watched: if one changes before the commit, the decision runs again. Inputs and outputs need no
-    watch, since only the holder of a watched state writes them. `agents` names states whose assignment is needed,
-    `timers` those whose due time is. `open_states` is a page (offset, length) of the run's open states; those that
-    are changed must be unchanged until then. Inputs are read of those that are ready for the `seeker`. `claims` are
-    tokens, to find the states that were claimed with them.
-
-    Of a Parallel or Map: `scopes` asks for its recorded entry, `items` for single items by index, `tallies` for the
-    counts of ended branches. `receipts` asks for older receipts by state and request, `run_receipts` for those of
-    requests about the whole run; the snapshot has each, None if there is none. `briefed` are states whose input stands
-    in their instructions: it is shown, and no state is claimed for it. `signals` and `talk`, which are watched too, are
-    those of the run; so are the sums of `usage`, the journal, of which these entries are read (`kinds.TAIL`: none of
-    them), and its `growth`. `gates` are states whose record of verdicts is needed; their documents are watched. `other`
-    is what the decision rests on of another run, which is not watched.
+    The run's meta document and most other documents are watched: if one of them changes before the commit, the decision
+    runs again. Inputs, entries and outputs need no watch, since only the holder of a watched state writes them.
     """
 
     states: tuple[str, ...] = ()
+    """State documents. Watched."""
     inputs: tuple[str, ...] = ()
+    """Inputs, as workers see them."""
     entries: tuple[str, ...] = ()
+    """Entries: the raw input and the variables that were recorded when a state was entered."""
     outputs: tuple[str, ...] = ()
+    """Outputs."""
     briefed: tuple[str, ...] = ()
+    """States whose instructions show values of their input: the input is read, and the state is not claimed."""
     agents: tuple[str, ...] = ()
+    """States whose assigned agents are read from meta."""
     timers: tuple[str, ...] = ()
+    """States whose due time in the timers is read."""
     scopes: tuple[str, ...] = ()
+    """Parallel and Map states whose entry and input are read, to open their branches or iterations."""
     items: tuple[tuple[str, int], ...] = ()
+    """Single items of Maps, as path of the Map and index."""
     tallies: tuple[str, ...] = ()
+    """Parallel and Map states whose counts of ended branches or iterations are read."""
     receipts: tuple[tuple[str, str], ...] = ()
+    """Older stored results, by state and request. The snapshot has None for each that does not exist."""
     run_receipts: tuple[str, ...] = ()
+    """Stored results of requests about the whole run. The snapshot has None for each that does not exist."""
     open_states: tuple[int, int] | None = None
+    """A page of the run's open states: offset and length. Those that are changed must still be as they were read."""
     seeker: Seeker = Seeker()
+    """The claim that the page of open states is read for."""
     claims: tuple[str, ...] = ()
+    """Tokens of this claim: the states that they were used for before are read too."""
     signals: bool = False
+    """The run's signals. Watched."""
     talk: bool = False
+    """The run's notes and questions. Watched."""
     usage: bool = False
+    """The sums of the run's usage. Watched."""
     gates: tuple[str, ...] = ()
+    """States whose record of verdicts is read. Their documents must be in `states`, and so are watched."""
     journal: tuple[str, ...] = ()
+    """Entries of the journal; `kinds.TAIL` alone reads only how full it is. Watched."""
     growth: bool = False
+    """The counts of an open run. Watched."""
     whole_meta: bool = False
+    """The whole meta document, not only the fields that most decisions need."""
     audit: bool = False
+    """The audit record. Watched."""
     other: "OtherRun | None" = None
+    """Documents of another run on which the decision rests. They are not watched."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class OtherRun:
-    """Another run, and what is read of it."""
+    """Another run, and the documents to read of it."""
 
     run: str
     reads: ReadSet
@@ -111,42 +124,63 @@ class Tally:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """What was read, and the server's time `now` in microseconds. Documents that do not exist are absent.
+    """The documents that were read for a decision, and the server time. Documents that do not exist are absent.
 
-    `inputs` and `briefed` are what workers see, `entries` what was recorded when states were entered, `items` the items
-    of Maps by path and index. `void` are the states that are shown as cancelled because the scope around them has
-    ended, as they stand. `page` is the number of open states that were looked at, `taken` are those that others are
-    about to take, and `held` those that are leased, by when the clock looks at them, or 0 once it has reminded of them.
-    `signals`, `talk`, `usage`, `journal` and `growth` are None if they were not read; so is `other`, what was read of
-    another run.
+    A field with the name of a field of `ReadSet` has the documents for which that field asked.
     """
 
     now: int
+    """The server time of the read, in microseconds."""
     meta: Meta | None = None
+    """The fields of meta that decisions need. None: the run does not exist."""
     states: Mapping[str, StateDoc] = field(default_factory=dict)
+    """State documents by path. States of an ended scope are shown as cancelled."""
     inputs: Mapping[str, Json] = field(default_factory=dict)
+    """Inputs by path, as workers see them; of a page, those of the states that the seeker may lease."""
     entries: Mapping[str, Entry] = field(default_factory=dict)
+    """The values that were recorded when states were entered, by path."""
     outputs: Mapping[str, Json] = field(default_factory=dict)
+    """Outputs by path."""
     briefed: Mapping[str, Json] = field(default_factory=dict)
+    """Inputs by path of states whose instructions show values of their input."""
     timers: Mapping[str, int] = field(default_factory=dict)
+    """Due times of states by path, in microseconds."""
     scopes: Mapping[str, StateInput] = field(default_factory=dict)
+    """Entries and inputs of Parallel and Map states, by path."""
     items: Mapping[tuple[str, int], Json] = field(default_factory=dict)
+    """Items of Maps, by path and index."""
     tallies: Mapping[str, Tally] = field(default_factory=dict)
+    """Counts of ended branches or iterations, by path of the Parallel or Map."""
     receipts: Mapping[tuple[str, str], Receipt | None] = field(default_factory=dict)
+    """Older stored results, by state and request; None for each that does not exist."""
     run_receipts: Mapping[str, RunReceipt | None] = field(default_factory=dict)
+    """Stored results of requests about the whole run; None for each that does not exist."""
     void: Mapping[str, StateDoc] = field(default_factory=dict)
+    """Stored documents of the states that `states` shows as cancelled because the scope around them has ended."""
     page: int = 0
+    """Number of open states on the page that was read."""
     taken: frozenset[str] = frozenset()
+    """States of the page that other claims are about to lease."""
     held: Mapping[str, int] = field(default_factory=dict)
+    """Leased states of the page with the time of their next check: 0 if a reminder was sent since the lease ended."""
     meta_document: Mapping[str, Json] | None = None
+    """The whole meta document; None if it was not read or the run does not exist."""
     audit: Mapping[str, Json] | None = None
+    """The audit record; None if it was not read or does not exist."""
     signals: Signals | None = None
+    """The run's signals; None if they were not read."""
     talk: Questions | None = None
+    """The run's notes and questions; None if they were not read."""
     usage: Mapping[str, int] | None = None
+    """The sums of the run's usage; None if they were not read."""
     gates: Mapping[str, GateRecord | None] = field(default_factory=dict)
+    """Records of verdicts by state; None for each that does not exist."""
     journal: JournalSeen | None = None
+    """Entries of the journal and how full it is; None if it was not read."""
     growth: Growth | None = None
+    """The counts of an open run; None if they were not read."""
     other: "Snapshot | None" = None
+    """The documents that were read of another run; None if none were."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -163,8 +197,8 @@ class Notice:
     """A notification for the outbox.
 
     `type` is the kind of event; `state` is the state whose agents are notified, None for the planner. `agent_id` is
-    notified instead of the assigned agents; `about` is the state that the planner is told about. `content` are further
-    fields of the event.
+    notified instead of the assigned agents; `about` is the state that a notification to the planner is about. `content`
+    are further fields of the event.
     """
 
     type: str
@@ -187,63 +221,82 @@ class Packed:
 
 @record(frozen=True, slots=True, kw_only=True)
 class WriteSet:
-    """Everything that one transaction writes, all or nothing. A transition fills it step by step.
+    """The changes that one transaction makes, all or none. A transition fills it step by step.
 
-    `meta_document` and `definition` are set for a new run, with `secret` if it has task tokens, `packed` for an ended
-    one; `meta` sets single fields. `timers` maps a state to the server time at which the clock next looks at it; None
-    removes the timer. `sooner` only brings such times forward, for states that were not watched: one that has ended
-    meanwhile gets none. `claims` maps the fingerprint of a claiming token to the claimed state, so that a repeated
-    claim finds it; None removes it. `receipts` are older ones, by state and request; `run_receipts` those of requests
-    about the whole run. `forgotten` are states of which nothing else is kept. `signals` are the run's as each step left
-    them; the last are written. `talk` are its notes and questions, `journal` entries that are new or whose issue was
-    resolved, `gates` the records of verdicts by state, `usage` reports of what work used up, to be added to the run's
-    sums. Of a run that grows, `units` are added, with the agents in `agents`; `growth` are its counts as each step left
-    them. `evaluated` are the marks of risky evaluations that have ended (`core/completing/evaluation_marks.py`);
-    `absolved`: all marks of the run are taken off.
-
-    Of a Parallel or Map: `opened` resets its counts, `sizes` holds the number of branches of those opened, `items` the
-    items of a Map. `ended` adds to the counts, `dropped` deletes outputs of earlier visits, and `results` are values
-    for a ResultWriter.
-
-    Written before all of this, so that the run can be found: `listed` adds the run to the lists of runs, `assigned` to
-    those of these agents.
+    `listed`, `assigned` and the other index entries are written before the transaction, so that a committed run can be
+    found. They may remain if the transaction fails.
     """
 
     meta_document: Mapping[str, Json] | None = None
+    """The meta document of a new run."""
     definition: Mapping[str, Json] | None = None
+    """The definition of a new run."""
     packed: Packed | None = None
+    """The definition and `deps` of an ended run, to be stored as text."""
     secret: str | None = None
+    """The secret with which task tokens of a new run are made, if it has any."""
     meta: dict[str, Json] = field(default_factory=dict)
+    """Single fields of meta."""
     forgotten: list[str] = field(default_factory=list)
+    """States of which the document, input, entry and output are deleted."""
     states: dict[str, StateDoc] = field(default_factory=dict)
+    """State documents by path."""
     inputs: dict[str, StateInput] = field(default_factory=dict)
+    """Inputs and entries by path."""
     outputs: dict[str, Json] = field(default_factory=dict)
+    """Outputs by path."""
     audit: Mapping[str, Json] | None = None
+    """The audit record."""
     events: list[Event] = field(default_factory=list)
+    """Events to append to the run's history."""
     notices: list[Notice] = field(default_factory=list)
+    """Notifications to add to the outbox."""
     timers: dict[str, int | None] = field(default_factory=dict)
+    """The server time of the next check by the timer loop, by state; None removes the timer."""
     sooner: dict[str, int] = field(default_factory=dict)
+    """Earlier times of the next check, for states that were not watched. A state without a timer is left without."""
     claims: dict[str, str | None] = field(default_factory=dict)
+    """The claimed state by the fingerprint of its token, so that a repeated claim finds it; None removes the entry."""
     opened: list[str] = field(default_factory=list)
+    """Parallel and Map states whose counts are reset."""
     sizes: dict[str, int] = field(default_factory=dict)
+    """Number of branches or iterations of the Parallel and Map states that are opened."""
     items: dict[str, Sequence[Json]] = field(default_factory=dict)
+    """The items of Maps."""
     ended: dict[str, Tally] = field(default_factory=dict)
+    """Amounts to add to the counts of Parallel and Map states."""
     dropped: list[str] = field(default_factory=list)
+    """States whose outputs of earlier visits are deleted."""
     results: dict[str, Json] = field(default_factory=dict)
+    """Values that a ResultWriter writes, by path of its Map."""
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)
+    """Older stored results, by state and request."""
     run_receipts: dict[str, RunReceipt] = field(default_factory=dict)
+    """Stored results of requests about the whole run."""
     signals: list[Signals] = field(default_factory=list)
+    """The run's signals after each step; the last are written."""
     talk: Questions | None = None
+    """The run's notes and questions."""
     usage: list[Charge] = field(default_factory=list)
+    """Reports of usage, to be added to the run's sums."""
     gates: dict[str, GateRecord] = field(default_factory=dict)
+    """Records of verdicts by state."""
     journal: list[JournalEntry] = field(default_factory=list)
+    """Entries of the journal that are new, or whose issue was resolved."""
     growth: list[Growth] = field(default_factory=list)
+    """The counts of an open run after each step; the last are written."""
     units: list[Unit] = field(default_factory=list)
+    """Units that are added to an open run."""
     agents: dict[str, Json] = field(default_factory=dict)
+    """Assigned agents by the name of a unit or state."""
     evaluated: tuple[str, ...] = ()
+    """Marks of risky evaluations that have ended (`core/completing/evaluation_marks.py`)."""
     absolved: bool = False
+    """Removes all marks of risky evaluations from the run."""
     listed: bool = False
+    """Adds the run to the list of runs and to that of live runs."""
     assigned: tuple[str, ...] = ()
+    """Agents in whose lists of assigned runs the run is entered."""
 
     def add(self, more: "WriteSet") -> None:
         """Add the changes of a lease that is granted in the same transaction."""
@@ -254,9 +307,9 @@ class WriteSet:
         self.receipts.update(more.receipts)
 
     def due(self, now: int, noted: int | None) -> int | None:
-        """Return when the clock must look at the run because of these changes; None if it will look by then anyway.
+        """Return when the timer loop must check the run because of these changes; None if a check by then is noted.
 
-        `noted` is when it will look at the latest, None if it has not looked yet.
+        `noted` is the time of the next check that Redis has noted; None if none is.
         """
         times = [at for at in self.timers.values() if at is not None] + list(self.sooner.values())
         if self.listed or self.notices or self.meta:
@@ -267,7 +320,7 @@ class WriteSet:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Remaining:
-    """Work that a commit leaves for later transactions. It is stored nowhere; after a crash the clock finds it again.
+    """Work that a commit leaves for later transactions. It is not stored; after a crash the timer loop finds it again.
 
     States inside `closed` scopes must be cancelled. Maps in `reading` (with their epoch) wait for items. The engine
     paused before the states in `paused` (with their epoch). Scopes in `counting` may be complete, which the counts
@@ -307,7 +360,7 @@ class More:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Decision(Generic[Answer_co]):
-    """An answer, and the changes that must be committed before it is given; None writes nothing.
+    """An answer, and the changes that must be committed before the answer is returned. No changes: None.
 
     `remaining` is the work left after the commit.
     """

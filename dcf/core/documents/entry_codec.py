@@ -1,4 +1,4 @@
-"""Converts what was recorded when a state was entered to JSON, and back. Decides nothing."""
+"""Converts the entry of a state, recorded when control entered it, to JSON and back. Must not decide about it."""
 
 from typing import Final
 

@@ -9,4 +9,4 @@ GROUP: Final = "Group"
 """A group of units. No agent leases it."""
 
 TAIL: Final = "-"
-"""Stands in the reads of a decision that needs no entry of the journal."""
+"""Replaces the entries in the reads of a decision that needs no entry of the journal."""

@@ -130,7 +130,7 @@ class Receipt:
 class RunReceipt:
     """The answer to an applied request about a whole run, stored so that a repetition gets the same answer.
 
-    `content` is the fingerprint of what was asked for; `at` is the server time in microseconds.
+    `content` is the fingerprint of the request; `at` is the server time in microseconds.
     """
 
     content: str
@@ -155,8 +155,8 @@ class ScopeBounds:
 class StateDoc:
     """One state of a run. `waits_for` maps each state it waits for to the epoch that settled it, or 0.
 
-    `kind` is set for an open state that is not leased (a Wait, a Parallel, a Map, a Task that is to be entered again
-    or that waits for something outside, or a state of any type before which a long chain paused). `deadline` and
+    `kind` is set for an open state that no agent leases: a Wait, a Parallel, a Map, a Task that waits for something
+    outside or for a retry that enters it again, or any state before which a long chain paused. `deadline` and
     `heartbeat_s` are a Task's timeouts. When they were set, `not_before` of a retry was `delay_s` ahead, and `deadline`
     was `timeout_s` after that. `scope` is set once a Parallel or Map has opened its branches or iterations; on states
     inside, `scope_epoch` is the epoch that the scope's document had then.
@@ -223,12 +223,12 @@ class StateDoc:
 
     @property
     def is_open_scope(self) -> bool:
-        """True if its branches or iterations may go on."""
+        """True if its branches or iterations may continue."""
         return self.status is Status.RUNNING and self.scope is not None
 
     @property
     def waits_outside(self) -> bool:
-        """True for a Task that waits for something outside, such as a callback or a person: nobody can lease it."""
+        """True for a Task that waits for something outside, such as a callback or a person: no agent can lease it."""
         return self.status is Status.RUNNING and self.kind in WAITING
 
     @property
@@ -270,7 +270,7 @@ class StateDoc:
         return self.lease.token is not None and not self.status.is_terminal and not self.is_held(now)
 
     def attention(self, at: int) -> int:
-        """Return when the clock must look at the state: `at`, or earlier if a timeout ends earlier."""
+        """Return when the timer loop must check the state: `at`, or earlier if a timeout ends earlier."""
         if _rarely_due(self) == _NEVER_DUE:
             return at
         times = (at, self.deadline, self.heartbeat_due, self.escalates_at, self.question_due, self.gate_due)
@@ -283,7 +283,7 @@ class StateDoc:
 
     @property
     def gate_due(self) -> int | None:
-        """Time at which a verdict is asked for again; None if none is waited for, or for ever."""
+        """Time at which a verdict is requested again; None if the state waits for no verdict, or has no such time."""
         return self.gated.due if self.gated is not None and self.is_judged else None
 
     @property
@@ -321,8 +321,8 @@ class Meta:
     """The part of a run's meta document that decisions need.
 
     `agents` has only the states that were read, by name. An empty tuple means that any agent may take the state.
-    `clock_due_at` is when the clock will look at the run at the latest, None if that is not known. While the run is
-    `is_paused`, or an issue in `blocked_by` is open, nobody gets a lease. `parent` is the state of another run that
+    `clock_due_at` is the latest time of the next check by the timer loop, None if it is unknown. While the run is
+    `is_paused`, or an issue in `blocked_by` is open, no lease is granted. `parent` is the state of another run that
     started this one. `budget` is what the run may use up. Of a run that `may_expire`, writes must keep
     the expiry of keys; this is read where a write would drop it.
     """
@@ -349,12 +349,12 @@ class Meta:
 
     @property
     def is_halted(self) -> bool:
-        """True if nobody gets a lease although the run goes on: it is paused, or an issue blocks it."""
+        """True if no lease is granted although the run has not ended: it is paused, or an issue blocks it."""
         return self.is_paused or bool(self.blocked_by)
 
     @property
     def has_planner(self) -> bool:
-        """True if somebody is told when the run ends or stands still."""
+        """True if the run has a planner, who is notified when the run ends or is stuck."""
         return self.planner_agent_id is not None
 
     def assigned(self, path: str) -> tuple[str, ...]:

@@ -14,16 +14,18 @@ from dcf.core.documents.model import Lease, Meta, StateDoc, Status
 class NoticeKind(StrEnum):
     """Reasons for a notification.
 
-    To a state's agents: it is `READY`, or can be taken `AGAIN` or by others; it was not leased yet (`REMINDER`), or its
-    lease has expired (`LEASE_EXPIRED`). To its holder alone: the work is not wanted any more (`CANCELLED`), or it has
-    lost the lease (`LEASE_LOST`). To the planner: the run has ended (`FINISHED`), was not started (`UNSTARTED`), or
-    does not move because no agent takes a state (`UNTAKEN`) or a state's agent does not exist (`UNKNOWN_AGENT`), or a
-    note was left (`NOTE`), or an issue blocks the run (`BLOCKED`). To people: a task waits for them (`ASKED`). To them
-    or to the planner: a holder asks a question (`QUESTION`); to the holder: its answer (`ANSWERED`). To whoever judges:
-    a gate waits for a verdict (`GATE`); to the worker: its output was sent back (`NEEDS_WORK`).
+    To a state's agents: it is `READY`, or can be leased `AGAIN` or by others. It was not leased yet (`REMINDER`), or
+    its lease has expired (`LEASE_EXPIRED`). To its holder alone: the work is no longer wanted (`CANCELLED`), or the
+    lease is lost (`LEASE_LOST`).
 
-    To another run, and so to dcf itself: a state's child is to be started or stopped (`CHILD_START`, `CHILD_STOP`); a
-    child was started or is over (`CHILD_STARTED`, `CHILD_OVER`), which its parent hears.
+    To the planner: the run has ended (`FINISHED`) or was not started (`UNSTARTED`). No agent leases a state
+    (`UNTAKEN`), or a state's agent does not exist (`UNKNOWN_AGENT`). A note was left (`NOTE`), or an issue blocks the
+    run (`BLOCKED`). To people: a task waits for them (`ASKED`). To them or to the planner: a holder asks a question
+    (`QUESTION`); to the holder: its answer (`ANSWERED`). To reviewers: a gate waits for a verdict (`GATE`); to the
+    worker: its output was sent back (`NEEDS_WORK`).
+
+    To another run, and so to dcf itself: a state's child is to be started or stopped (`CHILD_START`, `CHILD_STOP`). To
+    the parent: a child was started or has ended (`CHILD_STARTED`, `CHILD_OVER`).
     """
 
     READY = "state_ready"
@@ -56,7 +58,7 @@ class NoticeKind(StrEnum):
 TO_RUNS: Final = frozenset(
     {NoticeKind.CHILD_START, NoticeKind.CHILD_STOP, NoticeKind.CHILD_STARTED, NoticeKind.CHILD_OVER}
 )
-"""Kinds that no agent is told of: dcf does itself what they say."""
+"""Kinds of which no agent is notified: dcf carries them out itself."""
 
 TO_HOLDERS: Final = frozenset({NoticeKind.CANCELLED.value, NoticeKind.LEASE_LOST.value})
 """Kinds that tell the holder of a lease to stop."""
@@ -102,7 +104,7 @@ def stop_children(states: Mapping[str, StateDoc]) -> list[Notice]:
 
 
 def tell_parent(meta: Meta, epoch: int) -> list[Notice]:
-    """Return the notice that a child is over; none for a run whose end no other run awaits."""
+    """Return the notice that a child has ended; none for a run whose end no other run awaits."""
     kind = NoticeKind.CHILD_OVER.value
     awaits = meta.parent is not None and meta.parent.awaits_end
     return [Notice(type=kind, state=None, epoch=epoch, reason=kind)] if awaits else []
@@ -119,7 +121,7 @@ def ready_after(state: str, epoch: int, source: str | None) -> Notice:
 
 
 def ready_again(state: str, doc: StateDoc, now: int, reason: str) -> Notice:
-    """Return a notice that a ready state can be taken, though its agents may have been told so before.
+    """Return a notice that a ready state can be leased, though its agents may have been notified before.
 
     Its type has the time, so that its event id is new, and the number of the latest reminder, which it does not
     outdate.

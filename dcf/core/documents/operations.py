@@ -33,10 +33,10 @@ def check_reason(reason: str | None) -> str | None:
 
 @record(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """A request about a run: what is to be done (`verb`, `arguments`), why, and the id by which it is known again.
+    """A request about a run: the operation (`verb`, `arguments`), the reason, and the id that identifies a repetition.
 
-    `key` is what its receipt is stored by. `content` is the fingerprint of what is to be done; the reason is not part
-    of it, since a model that repeats a request may word the reason anew.
+    `key` is that of its receipt. `content` is the fingerprint of the operation. The reason is not part of it, since a
+    model that repeats a request may word the reason differently.
     """
 
     verb: str

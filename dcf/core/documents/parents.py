@@ -1,4 +1,4 @@
-"""What a child run knows of its parent: the field `parent` of its meta document. Data only."""
+"""The parent of a child run, as the field `parent` of its meta document describes it. Data only."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ MOST_DEPTH: Final = 10
 """Deepest child: a run that a caller starts has depth 0, its children 1."""
 
 SYNC: Final = frozenset({".sync", ".sync:2"})
-"""The suffixes of a Resource whose state waits for the end of the child, and takes it along when it ends itself."""
+"""The suffixes of a Resource whose state waits for the end of the child, and stops the child when it ends itself."""
 
 
 @record(frozen=True, slots=True, kw_only=True)

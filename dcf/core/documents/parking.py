@@ -13,7 +13,7 @@ LONGEST_S: Final = 8 * 86_400
 """Most seconds for which one visit is parked in all: the longest window of a provider is a week."""
 
 TOLD: Final = "limit"
-"""Kind of a limit whose time the provider told. The other kinds are `guess`, `busy` and `spent`."""
+"""Kind of a limit with a time from the provider. The other kinds are `guess`, `busy` and `spent`."""
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,9 @@
-"""What a decision about one run takes for true of another one: it is read in the packet on which the decision rests.
+"""Premises: conditions on another run that a decision about this run needs. Both are read in one round trip. Pure.
 
-Between two packets a power loss or a failover may take back what the first one read. Who then decides by it tells a
-parent of the end of a child that goes on. What is read and then written over one connection is of one server, and a
-server that loses writes loses the latest ones: whatever is left of the decision, what it rests on is left too. On a
-Redis Cluster the other run may be on another node, which can lose it alone (docs/decisions/storage/premises.md).
-Pure.
+Between two round trips a power loss or a failover may undo writes that the first one read. A decision that rests on
+them would, for example, report the end of a child that in fact continues. A read and a write over one connection reach
+one server, and a server that loses writes loses the latest ones: if the decision is still stored, its premise is too.
+On a Redis Cluster the other run may be on another node, which can lose it alone (docs/decisions/storage/premises.md).
 """
 
 from collections.abc import Callable
@@ -20,7 +19,7 @@ Answer = TypeVar("Answer")
 
 @record(frozen=True, slots=True, kw_only=True)
 class Premise:
-    """`holds` is asked of a snapshot that has what is read of the `other` run, and these receipts of its own."""
+    """`holds` gets a snapshot with the documents of the `other` run, and these receipts of its own run."""
 
     other: OtherRun
     holds: Callable[[Snapshot], bool]
@@ -37,7 +36,7 @@ def with_premise(reads: ReadSet, premise: Premise | None) -> ReadSet:
 def resting_on(
     premise: Premise | None, snapshot: Snapshot, decide: Callable[[], Decision[Answer]]
 ) -> Decision[Answer | Refusal]:
-    """Return what is decided; a refusal if there is a premise and it does not hold."""
+    """Return the decision; a refusal if there is a premise that does not hold."""
     if premise is None or premise.holds(snapshot):
         return decide()
     return Decision(answer=run_moved(premise.other.run))

@@ -21,10 +21,10 @@
     run_live             run_live                      only a run that is over is deleted
     on_hold              run_on_hold                   the run must be kept
     quota_exceeded       quota_exceeded                the caller's key holds as much as it may
-    start_overdue        start_overdue                 the time in which a process might start the run is over
+    start_overdue        start_overdue                 the time in which a process might start the run has passed
 
-They are in one place so that codes stay stable and texts consistent; those about what waits for something outside of
-dcf are in `waiting_refusals`, those of a paused or blocked run in `halt_refusals`.
+They are in one place so that codes stay stable and texts consistent. Refusals about Tasks that wait for something
+outside of dcf are in `waiting_refusals`, those of a paused or blocked run in `halt_refusals`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ def run_closed(status: RunStatus) -> Refusal:
     """Refuse because the run has ended."""
     return Refusal(
         code="terminal",
-        message=f"The run is {status.value}; nothing in it changes any more.",
+        message=f"The run has ended ({status.value}) and can no longer change.",
         hint="Stop working on this run; `await_workflow_event` brings other work. `rerun` does it again.",
     )
 
@@ -53,7 +53,7 @@ def run_over(status: RunStatus) -> Refusal:
     """Refuse to operate a run that has ended."""
     return Refusal(
         code="run_over",
-        message=f"The run is over: it is {status.value}.",
+        message=f"The run has ended: it is {status.value}.",
         hint="Read it with `read_workflow_control_plane`; `finalize_workflow` writes its audit record.",
     )
 
@@ -104,17 +104,17 @@ def is_a_scope(state: str, doc: StateDoc) -> StateRefusal:
     """Refuse to end a whole Parallel or Map by hand."""
     return StateRefusal(
         code="invalid_transition",
-        message=f"State '{state}' is a {doc.kind}, which ends when what is inside it has ended.",
+        message=f"State '{state}' is a {doc.kind}, which ends when all states inside it have ended.",
         hint="Resolve the open states inside it, named by path, as in Each/0/Name.",
         doc=doc,
     )
 
 
 def has_no_worker(state: str, doc: StateDoc) -> StateRefusal:
-    """Refuse to assign a state that nobody works on, or to give it an output."""
+    """Refuse to assign a state that no agent can lease, or to give it an output."""
     return StateRefusal(
         code="invalid_transition",
-        message=f"State '{state}' is a {doc.kind}: nobody works on it, and its output is its input.",
+        message=f"State '{state}' is a {doc.kind}: no agent can lease it, and its output is its input.",
         hint="End it early with skip, or fail it with error.",
         doc=doc,
     )
@@ -124,7 +124,7 @@ def goes_by_itself(state: str, doc: StateDoc) -> StateRefusal:
     """Refuse because no agent works on a state of this kind."""
     return StateRefusal(
         code="not_ready",
-        message=f"State '{state}' is a {doc.kind} that goes on by itself; nobody works on it.",
+        message=f"State '{state}' is a {doc.kind} and cannot be leased: it continues without an agent.",
         hint="Take a Task in `state`; inside a Parallel or Map it is named by path, as in Each/0/Name.",
         doc=doc,
     )
@@ -158,7 +158,7 @@ def lease_held(state: str, doc: StateDoc, now: int) -> StateRefusal:
     return StateRefusal(
         code="lease_held",
         message=f"State '{state}' is leased to '{doc.lease.owner_agent_id}' for another {left:g} s.",
-        hint="Leave the state to its holder; if it dies, the lease expires and you are told.",
+        hint="Leave the state to its holder. If the holder dies, the lease expires and you are notified.",
         retry_after_s=left,
         doc=doc,
     )
@@ -167,12 +167,12 @@ def lease_held(state: str, doc: StateDoc, now: int) -> StateRefusal:
 def lease_lost(state: str, doc: StateDoc) -> StateRefusal:
     """Refuse because the token is not that of the current lease."""
     holder = doc.lease.owner_agent_id
-    now_held = f"it is now leased to '{holder}'" if doc.lease.token else f"nobody holds it and it is {doc.status.value}"
+    now_held = f"it is now leased to '{holder}'" if doc.lease.token else f"no agent holds it; it is {doc.status.value}"
     own = f" With the key of '{holder}', `acquire_state_lease` answers with the token." if doc.lease.token else ""
     return StateRefusal(
         code="lease_lost",
         message=f"This token does not hold state '{state}': {now_held}.",
-        hint=f"Stop working on this state and discard the result; whoever holds the lease does the work.{own}",
+        hint=f"Stop working on this state and discard the result.{own}",
         doc=doc,
     )
 
@@ -182,7 +182,7 @@ def already_completed(state: str, doc: StateDoc, receipt: Receipt, *, is_latest:
     return AlreadyCompleted(
         code="already_completed",
         message=f"This lease_token completed state '{state}' as {receipt.status.value} at {to_text(receipt.at)}.",
-        hint="Nothing of this call was stored; `stored` shows what was; `correct_result` replaces it until it is used.",
+        hint="Nothing of this call was stored. `correct_result` replaces the result in `stored` until it is used.",
         doc=doc,
         receipt=receipt,
         is_latest=is_latest,
@@ -223,7 +223,7 @@ def lease_expired(state: str) -> Refusal:
         code="lease_expired",
         message=f"The lease on state '{state}' has expired.",
         hint=(
-            "Renew with `reject_if_expired=false` while nobody took the state over. A finished result may still be "
+            "Renew with `reject_if_expired=false` unless the state has a new lease. A finished result may still be "
             "delivered with this `lease_token` until then."
         ),
     )
@@ -286,7 +286,7 @@ def nothing_ready(examined: int) -> Refusal:
     return Refusal(
         code="nothing_ready",
         message=f"None of the run's {examined} open states can be taken by this agent now.",
-        hint="Wait with `await_workflow_event`; you are told when a state of yours becomes ready.",
+        hint="Wait with `await_workflow_event`; you are notified when a state of yours becomes ready.",
         retry_after_s=5,
     )
 
@@ -320,11 +320,11 @@ def cannot_retry(message: str, hint: str) -> Refusal:
 
 
 def run_live(workflow_id: str) -> Refusal:
-    """Refuse to delete a run that is not over."""
+    """Refuse to delete a run that has not ended."""
     return Refusal(
         code="run_live",
-        message=f"Run '{workflow_id}' is running; only runs that are over are deleted.",
-        hint="Cancel it first (`cancel_run`), or wait until it is over.",
+        message=f"Run '{workflow_id}' is running; only ended runs are deleted.",
+        hint="Cancel it first (`cancel_run`), or wait until it has ended.",
     )
 
 
@@ -350,10 +350,10 @@ _REMEDIES: Final[Mapping[str, tuple[str, str]]] = {
     "stored_bytes": ("bytes stored", "Delete documents (`json_delete(path=$)`), finalize runs that have `expiry_secs`"),
     "documents": ("documents", "Delete documents (`json_delete(path=$)`), or let them expire"),
     "live_runs": ("live runs", "Finish runs, or cancel them (`cancel_run`)"),
-    "artifact_bytes": ("bytes of artifacts", "Delete runs that are over (`delete_run`) and have artifacts"),
+    "artifact_bytes": ("bytes of artifacts", "Delete ended runs that have artifacts (`delete_run`)"),
     "inbox_entries": ("entries in inboxes", "Wait until the agents acknowledge what they were sent"),
 }
-"""By quota: what is counted, and how it is given back."""
+"""By quota: the counted things, and the way to free them."""
 
 
 def quota_exceeded(quota: str, used: int, limit: int) -> Refusal:
@@ -390,6 +390,6 @@ def start_overdue() -> Refusal:
     """Refuse to create a run of a schedule because its process was too slow."""
     return Refusal(
         code="start_overdue",
-        message="The time in which this process might start the run is over.",
-        hint="Nothing is to be done: a clock takes the start up.",
+        message="The time in which this process might start the run has passed.",
+        hint="No action needed: the timer loop starts the run.",
     )

@@ -1,7 +1,7 @@
 """The document of a run's signals: those that came before a state waited for them. Data and its JSON form. Pure.
 
-A state that waits for a signal takes the oldest kept one of its name in the transaction that enters it, so while any
-state waits for a name, none of that name is kept.
+The transaction that enters a waiting state gives it the oldest stored signal of its name. So while any state waits for
+a name, no signal of that name is stored.
 """
 
 from collections.abc import Mapping
@@ -23,10 +23,10 @@ MOST_KEPT_BYTES: Final = 1024 * 1024
 
 @record(frozen=True, kw_only=True)
 class Signals:
-    """What a run knows of its signals: how many came in all, and the `kept` ones, oldest first.
+    """The signals of a run: how many came in all, and the `kept` ones, oldest first.
 
-    `waits` counts the times that a state began to wait for a signal: whoever saw no state wait and is about to keep a
-    signal compares it, since a state that was entered meanwhile would never see that signal.
+    `waits` counts the times that a state began to wait for a signal. A caller that saw no waiting state compares it
+    before it stores a signal, since a state that was entered in between would never see that signal.
     """
 
     received: int = 0
@@ -42,11 +42,11 @@ class Signals:
         return found
 
     def without(self, number: int) -> "Signals":
-        """Return what is left once a state has taken this signal."""
+        """Return the signals after a state has taken this one."""
         return replace(self, kept=tuple(signal for signal in self.kept if signal.number != number))
 
     def awaited(self) -> "Signals":
-        """Return what is known once one more state waits for a signal."""
+        """Return the signals after one more state has begun to wait."""
         return replace(self, waits=self.waits + 1)
 
 
@@ -62,7 +62,7 @@ def write_signals(signals: Signals) -> dict[str, Json]:
 
 
 def read_signals(document: Json) -> Signals:
-    """Read the document; what is no signal in it is left out."""
+    """Read the document; invalid entries are left out."""
     found = document if isinstance(document, dict) else {}
     kept = found.get("kept")
     return Signals(

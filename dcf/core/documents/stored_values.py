@@ -1,4 +1,4 @@
-"""Reads single values of stored documents, which somebody may have edited: what is damaged reads as empty. Pure."""
+"""Reads single values of stored documents, which may have been edited: a damaged value reads as empty. Pure."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""What work used up: tokens, money, time. Data, how a report of it is read, and when a budget is reached. Pure.
+"""Usage of work: tokens, money, time. Data, how a report of it is read, and when a budget is reached. Pure.
 
 Sums are whole numbers, so that they are exact and can be added in any order: tokens, milliseconds, and money in
 billionths of its unit. Money is summed by currency; nothing is converted.
@@ -17,7 +17,7 @@ MOST_TOKENS: Final = 10**12
 MOST_SECONDS: Final = 10**8
 _NANO: Final = 10**9
 _MOST_SUM: Final = 2**62
-"""Beyond this a sum is not shown to grow any more: Redis counts up to 2**63."""
+"""Largest sum that is shown. Redis counts up to 2**63."""
 
 _LONGEST_MODEL: Final = 100
 _MONEY: Final = re.compile(r"([0-9]{1,6})(?:\.([0-9]{1,9}))?\Z", re.ASCII)
@@ -31,7 +31,7 @@ COST: Final = "cost:"
 
 @record(frozen=True, slots=True, kw_only=True)
 class UsageReport:
-    """What one piece of work used up, as its holder reported it: `ms` of time, `nanos` of money."""
+    """The usage of one attempt, as its holder reported it: `ms` of time, `nanos` of money."""
 
     tokens_in: int = 0
     tokens_out: int = 0
@@ -41,7 +41,7 @@ class UsageReport:
     model: str | None = None
 
     def amounts(self) -> dict[str, int]:
-        """Return what is to be added to sums, by their names."""
+        """Return the amounts to add to sums, by the names of the sums."""
         found = {"tokens_in": self.tokens_in, "tokens_out": self.tokens_out, "ms": self.ms}
         if self.currency is not None:
             found[f"{COST}{self.currency}"] = self.nanos
@@ -83,7 +83,7 @@ class Charge:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What a run or a project may use up: tokens in and out together, money of one currency, time of work.
+    """The maximum usage of a run or a project: tokens in and out together, money of one currency, time of work.
 
     `issue` is the one in the run's journal that was opened when it was used up.
     """
@@ -167,7 +167,7 @@ def changed_budget(before: Budget | None, change: Mapping[str, Json]) -> Budget 
 
 
 def stored_budget(found: Json) -> Budget | None:
-    """Return the budget that a document has; None if it has none, or one that somebody damaged."""
+    """Return the budget in a document; None if there is none or it is damaged."""
     if not isinstance(found, dict):
         return None
     issue = found.get("issue")

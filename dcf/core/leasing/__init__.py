@@ -1,1 +1,1 @@
-"""Who may write a state, until when, and when the clock looks at it. Pure."""
+"""Leases: the right of one worker to write a state until a time, and the timers of open states. Pure."""

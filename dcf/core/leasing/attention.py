@@ -1,7 +1,7 @@
-"""Decides when the clock must look at an open state, and what is due then: timeouts, reminders, retries. Pure.
+"""Decides when the timer loop must check an open state, and what is due then: timeouts, reminders, retries. Pure.
 
-The clock (`dcf store pulse`) calls these functions and decides nothing itself. It looks at a state when its lease ends,
-and when it has been ready for a while without a lease: then its agents are reminded, and after many reminders the
+The timer loop (`dcf store pulse`) calls these functions and makes no decision itself. It checks a state when its lease
+ends, and when it has been ready for a while without a lease: then its agents are reminded, and after many reminders the
 planner.
 """
 
@@ -18,16 +18,16 @@ REMINDER_DELAY = 15 * SECOND
 """Delay before the first reminder of a ready state that was not leased; it doubles each time."""
 
 JOIN_DELAY = 20 * SECOND
-"""Interval at which the clock checks whether a Parallel or Map has ended, in case the process due to join it died."""
+"""Interval of checks whether a Parallel or Map has ended, in case the process that should join it died."""
 
 START_DELAY = 60 * SECOND
-"""Delay before a run that nobody has started is listed as stuck and its planner reminded; it doubles each time."""
+"""Delay before a run that was not started is listed as stuck and its planner reminded; it doubles each time."""
 
 MOST_REMINDERS = 10
-"""After so many reminders (about half an hour) the planner is told, and further ones come once an hour."""
+"""Reminders (about half an hour) after which the planner is notified; further ones come once an hour."""
 
 PAUSED_DELAY = 300 * SECOND
-"""Interval at which the clock looks at a ready state of a paused or blocked run, in case resuming did not see it."""
+"""Interval of checks of a ready state of a paused or blocked run, in case resuming did not see it."""
 
 NEVER = NO_LOOK
 """A timer that never fires."""
@@ -43,7 +43,7 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:
     if doc is None or meta is None or meta.status is not RunStatus.RUNNING or doc.status.is_terminal:
         return _close(snapshot, state, doc)
     if snapshot.timers.get(state, NEVER) > now:
-        return Decision(answer=Owed(fired="not_due"))  # another clock was here first
+        return Decision(answer=Owed(fired="not_due"))  # another timer loop was here first
     if meta.hold is not None:  # what would be done about it may end this process too
         return Decision(answer=Owed(fired="paused"), changes=WriteSet(timers={state: now + PAUSED_DELAY}))
     if doc.timed_out(now) is not None:
@@ -75,7 +75,7 @@ def _look(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:  #
 
 
 def _close(snapshot: Snapshot, state: str, doc: StateDoc | None) -> Decision[Owed]:
-    """Remove the timer of a closed state. If its scope has ended, write that it is cancelled, as a sweep does."""
+    """Remove the timer of a closed state. If its scope has ended, write its cancellation, as follow-up work does."""
     closed = {state: doc} if doc is not None and state in snapshot.void else {}
     notices = stop_notices({state: snapshot.void[state]} if closed else {})
     events = [Event(type="StateCancelled", state=path, data={"epoch": one.lease.epoch}) for path, one in closed.items()]
@@ -95,7 +95,7 @@ def hasten(snapshot: Snapshot, state: str) -> Decision[Owed]:
 
 
 def latest_look(doc: StateDoc, meta: Meta, now: int) -> int:
-    """Return the latest time at which the clock must look at an open state."""
+    """Return the latest time at which the timer loop must check an open state."""
     if doc.lease.is_live(now) and doc.lease.expires_at is not None:
         return doc.attention(doc.lease.expires_at)
     if doc.not_before is not None and doc.not_before > now:
@@ -111,7 +111,10 @@ def latest_look(doc: StateDoc, meta: Meta, now: int) -> int:
 
 
 def _announce(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:
-    """Tell whom it concerns that a ready state waits; nobody while no leases are given: what ends that tells them."""
+    """Remind the agents or the planner that a ready state waits. While leases are suspended, only set the next check.
+
+    The operation that ends the suspension notifies the agents.
+    """
     if meta.is_halted:
         return Decision(
             answer=Owed(fired="paused"), changes=WriteSet(timers={state: doc.attention(now + PAUSED_DELAY)})
@@ -162,7 +165,7 @@ def _remind_of_start(state: str, doc: StateDoc, meta: Meta, now: int) -> Decisio
 def awaits_start(doc: StateDoc, meta: Meta) -> bool:
     """Return True if the run was not started and no agent has leased the state.
 
-    Without a planner, agents may work on the run that find its states by themselves: then only its first states wait.
+    Without a planner, agents may search for states of the run on their own: then only its first states wait.
     """
     if meta.is_started or doc.lease.token is not None or doc.attempts:
         return False

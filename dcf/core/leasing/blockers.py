@@ -1,4 +1,4 @@
-"""Issues that block a run: while one is open nobody gets a lease. Data and the two changes of it; pure.
+"""Issues that block a run: while one is open, no lease is granted. Data and the two changes of it; pure.
 
 The run's meta document has them as `blocked_by`, so that every decision on a lease sees them without a further read.
 `blocked` and `unblocked` return changes of meta, history and timers which another decision adds to its own: a gate or
@@ -52,7 +52,7 @@ class Blocker:
 
 
 def read_blockers(found: Json) -> tuple[Blocker, ...]:
-    """Read `blocked_by` of a meta document; what is not one of ours is dropped."""
+    """Read `blocked_by` of a meta document; invalid entries are dropped."""
     return tuple(_read(found)) if isinstance(found, list) else ()
 
 

@@ -1,6 +1,6 @@
 """Finds the next ready states that an agent may take, and leases them in the same call. Only one caller gets each.
 
-Pure. The open states of a run are read as a page, in the order in which the clock looks at them.
+Pure. The open states of a run are read as a page, in the order in which the timer loop checks them.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ class MaybeExpired:
 
 
 def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | MaybeExpired | NothingReady | Refusal]:
-    """Lease the first claimable states of this page that nobody else is about to take, as many as are wished for.
+    """Lease the first claimable states of this page that no other claim is about to take, up to the requested number.
 
     Each has a token of its own. A repeated request returns the states it got before, and takes no others.
     """
@@ -54,7 +54,7 @@ def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | MaybeExpired |
 
 
 def tokens_of(wish: Acquire) -> tuple[str, ...]:
-    """Return a token for each state that a claim may take: its own, and such as nobody can compute without that."""
+    """Return a token for each state that a claim may take: its own, and further ones that are derived from it."""
     return (wish.token, *(next_token(wish.token, f"\n{number}") for number in range(1, wish.most)))
 
 
@@ -91,8 +91,8 @@ def _taken(snapshot: Snapshot, wish: Acquire, states: Iterable[str]) -> Decision
 def claim_ready(step: Transition, snapshot: Snapshot, claimant: Claimant) -> tuple[Leased, ...]:
     """Lease other ready states for a claimant whose completion enters fewer than it may take.
 
-    They are those of which the input was read: the caller thought that they are ready, or they are on a page, and
-    nobody else is about to take them. A state whose lease has expired is left to a claim of its own.
+    They are those whose input was read: the caller expected them to be ready, or they are on a page, and no other
+    claim is about to take them. A state whose lease has expired is left to a claim of its own.
     """
     found: list[Leased] = []
     if step.run_status is not RunStatus.RUNNING or step.meta.is_halted or not snapshot.inputs:

@@ -1,4 +1,4 @@
-"""What capabilities offer to decisions about leases and timers: types, and the tables of what is installed. Pure.
+"""The offers of capabilities to decisions about leases and timers: types, and the tables of installed offers. Pure.
 
 `core/extensions.py: Extensions.install` fills the tables.
 """

@@ -20,7 +20,7 @@ _SHOWN: Final = 200
 _NAMED: Final = 5
 
 WAITS_FOR_OPERATOR: Final = (
-    "Finish or release what you hold, then wait for the workflow event. An operator lets the run go on with "
+    "Finish or release what you hold, then wait for the workflow event. An operator lets the run continue with "
     "`retry_run`."
 )
 
@@ -35,7 +35,7 @@ def only_operators_release() -> Refusal:
 
 
 def no_leases(meta: Meta) -> Refusal | None:
-    """Return why nobody gets a lease in a run that goes on: it is paused, or blocked; None if leases are given."""
+    """Return why a running run grants no lease: it is paused, or blocked; None if leases are granted."""
     if meta.is_paused:
         return run_paused()
     return run_blocked(meta.blocked_by) if meta.blocked_by else None
@@ -45,8 +45,8 @@ def run_paused() -> Refusal:
     """Refuse a new lease because the run is paused."""
     return Refusal(
         code="run_paused",
-        message="The run is paused: nobody gets a lease until it is resumed.",
-        hint="Finish or release what you hold, then wait for the workflow event; `resume_run` lets the run go on.",
+        message="The run is paused: no lease is granted until it is resumed.",
+        hint="Finish or release what you hold, then wait for the workflow event; `resume_run` lets the run continue.",
     )
 
 

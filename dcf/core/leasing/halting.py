@@ -1,8 +1,7 @@
-"""A run that goes on while nobody gets a lease: it is paused, or an issue blocks it. Pure.
+"""Announces ready states when a paused or blocked run grants leases again. Pure.
 
-Here is who is told when leases are given again. `core/lifecycle/halting.py` pauses and resumes,
-`core/lifecycle/blocking.py` blocks and unblocks, `core/leasing/halt_refusals.py` says why a lease is refused
-meanwhile.
+It is separate because both pausing (`core/lifecycle/halting.py`) and blocking (`core/lifecycle/blocking.py`) need it.
+Until then `core/leasing/halt_refusals.py` says why a lease is refused.
 """
 
 from dcf.core.documents.decision import Snapshot, WriteSet
@@ -15,7 +14,7 @@ from dcf.values.instants import from_text
 def announce_ready(writes: WriteSet, snapshot: Snapshot, meta: Meta, reason: str) -> int:
     """Tell the agents of all states that can be taken from now on; return of how many. `meta` is as it is from now on.
 
-    The open states must have been read. What starting the run will announce is left to that.
+    The open states must have been read. States that starting the run will announce are left to the start.
     """
     ready = {path: doc for path, doc in snapshot.states.items() if doc.is_claimable(snapshot.now)}
     told = {path: doc for path, doc in ready.items() if not _waits_for_start(doc, meta)}

@@ -71,7 +71,7 @@ def _lease(doc: StateDoc, now: int) -> Lease:
 def _not_before(doc: StateDoc, now: int) -> int | None:
     """Return the corrected due time of a retry or a Wait. A Wait begins when it is entered.
 
-    A Task without a delay was given back for an answer, and due when that came.
+    A Task without a delay was released to wait for an answer, and became due with the answer.
     """
     at = doc.not_before
     if at is None:

@@ -1,7 +1,7 @@
 """Acquire, renew, release: who may write a state, and until when.
 
-Pure: (snapshot, request) to Decision. The token in a request is drawn by the caller before the call and is also the
-request id, so the same call may be repeated until its outcome is known (reliability notes, section 1).
+Pure: (snapshot, request) to Decision. The caller draws the token of a request before the call. The token is also the
+request id, so the call may be repeated until its outcome is known (reliability notes, section 1).
 """
 
 from dcf.core.completing.waiting_refusals import waits_outside
@@ -69,10 +69,10 @@ class Renew:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Release:
-    """Request of the holder to give the lease back unfinished. `force` lets an operator end another's lease.
+    """Request of the holder to release the state unfinished. `force` lets an operator end another agent's lease.
 
-    `reason` stands in the history. `epoch`: only if the lease still has this one, as the caller saw it. `excuse`: the
-    attempt is not counted.
+    `reason` is recorded in the history. `epoch`: only if the lease still has this epoch, as the caller saw it.
+    `excuse`: the attempt is not counted.
     """
 
     state: str

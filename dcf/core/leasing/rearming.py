@@ -1,8 +1,8 @@
 """Gives an open state its timer again where Redis has lost it, and the notification that was lost with it. Pure.
 
 The transaction that enters a state writes its document, its timer and its notifications. A Redis that starts
-with a torn log may have applied the first of these only. Such a state is listed nowhere: no clock looks at it, and no
-claim finds it. Nothing of this is needed where a transaction is applied as a whole.
+with a torn log may have applied the first of these only. Such a state is in no list: no timer loop checks it, and no
+claim finds it. Where a transaction is applied as a whole, this is not needed.
 """
 
 from typing import Final

@@ -10,8 +10,8 @@ A paused run is not stuck, since its pause is intended. A run that waits for a t
 verdict is not stuck.
 
 All of this follows from the documents of the run, and changes only with them. So the commit that changes it also
-changes the list of stuck runs. A missing clock, or a Redis that refuses writes, is no fault of a run: `why` names it,
-and the metrics of the clock and of Redis show it.
+changes the list of stuck runs. A missing timer loop, or a Redis that refuses writes, is no fault of a run: `why` names
+it, and the metrics of the timer loop and of Redis show it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -81,7 +81,7 @@ def progress_of(doc: StateDoc) -> int | None:
 
 
 def _keeps_failing(doc: StateDoc) -> bool:
-    """Return True if it failed repeatedly and has no holder, as far as the clock has found out."""
+    """Return True if it failed repeatedly and has no holder, as far as the timer loop has found."""
     if doc.lease.token is None:
         return doc.retries >= MANY_RETRIES
     return doc.reminders > 0 and (doc.retries >= MANY_RETRIES or doc.tries >= MANY_TRIES)

@@ -1,4 +1,4 @@
-"""Blocks a run by an issue, and lets it go on once the issue is resolved. Pure.
+"""Blocks a run by an issue, and lets it continue once the issue is resolved. Pure.
 
 Both add to the changes of another decision, so that a gate or a budget blocks the run in the transaction in which it
 finds the reason. They need meta, which every transaction reads and watches; unblocking also needs the open states and
@@ -28,9 +28,9 @@ def has_room(meta: Meta) -> bool:
 
 
 def block(writes: WriteSet, meta: Meta, blocker: Blocker, by: str) -> Meta:
-    """Let nobody get a lease from now on, until this issue is resolved. Return meta as it is from now on.
+    """Let the run grant no lease until this issue is resolved. Return meta as it is from now on.
 
-    The planner is told, unless it raised the issue itself. An issue that blocks the run already changes nothing.
+    The planner is notified, unless it raised the issue itself. An issue that already blocks the run has no effect.
     """
     if any(one.issue == blocker.issue for one in meta.blocked_by):
         return meta
@@ -82,7 +82,7 @@ def unblock(writes: WriteSet, snapshot: Snapshot, meta: Meta, issue: str, **even
 
 def _is_held(snapshot: Snapshot) -> bool:
     """Return True if the work of the run is done: a unit that was taken back since is open again."""
-    assert snapshot.meta_document is not None, "whoever unblocks a run reads its whole meta document"
+    assert snapshot.meta_document is not None, "a transaction that unblocks a run reads its whole meta document"
     return snapshot.meta_document.get("held_end") is not None and not any(
         not doc.status.is_terminal for doc in snapshot.states.values()
     )

@@ -51,10 +51,10 @@ class Beginning:
 class Create:
     """Request to create a run.
 
-    `retention_s` is how many seconds its keys are kept after its end; None keeps them for good. `created_by` names the
+    `retention_s` is how many seconds its keys are kept after its end; None: without a limit. `created_by` names the
     caller, `rerun_of` the run that it repeats, from its beginning or as `begin` says. `secret` is what its task tokens
     are made with; it is kept only where the workflow has some. `parent` is the state of another run that starts it,
-    `project` what it belongs to, which never changes. `gates` are those of every Task of the run, beside its own.
+    `project` its project, which never changes. `gates` are added to those of every Task of the run.
     `definition_ref` pins a definition of the catalogue that it is carried out by: its kind, name, version and hash.
     """
 
@@ -83,7 +83,7 @@ class Create:
 def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
     """Write every document of a new run. An identical run that exists is returned; a different one is a conflict.
 
-    Tasks that the request assigns to nobody get the agents that the workflow itself names.
+    Tasks without agents in the request get the agents that the workflow itself names.
     """
     if snapshot.meta_document is not None:
         return Decision(answer=_existing(snapshot.meta_document, request))
@@ -126,7 +126,7 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
 
 
 def _begun(request: Create, context: Mapping[str, Json], clock: Clock) -> Advance:
-    """Return the first steps. What is risky to evaluate is put off: there is no run yet that could be put on hold."""
+    """Return the first steps. Risky evaluations are postponed: there is no run yet that could be put on hold."""
     machine, begin = request.definition.machine, request.begin
     first: tuple[str, str | None, Json, Mapping[str, Json]] = (machine.start_at, None, request.run_input, {})
     if begin is not None:
@@ -150,7 +150,7 @@ def created_event(request: Create) -> Event:
 
 
 def _to_parent(parent: Parent | None) -> list[Notice]:
-    """Return what a child owes its parent from the beginning: to say that it was started."""
+    """Return the first notification of a child to its parent: that it was started."""
     if parent is None:
         return []
     kind = NoticeKind.CHILD_STARTED.value
@@ -174,7 +174,7 @@ def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:
 
 
 def _first_looks(step: Transition, at: int) -> dict[str, int | None]:
-    """Have the clock look whether the run was started."""
+    """Return the timers of a new run, with those of Tasks no later than `at`: then the start of the run is checked."""
     tasks = {path for path, doc in step.writes.states.items() if doc.kind is None}
     return {
         path: min(due, at) if due is not None and path in tasks else due for path, due in step.writes.timers.items()

@@ -95,7 +95,7 @@ def _finalized_event(status: RunStatus, request: Finalize) -> Event:
 
 
 def skip_unreached(snapshot: Snapshot) -> Decision[int]:
-    """Mark the states that control never reached as skipped, after a run ended by itself. Return how many changed."""
+    """Mark the states that control never reached as skipped, after the end of a run. Return how many changed."""
     if snapshot.meta is None or snapshot.meta.status is RunStatus.RUNNING:
         return Decision(answer=0)
     skipped = _closing(snapshot, close_open=True, run_over=True)

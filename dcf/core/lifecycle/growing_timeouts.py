@@ -1,8 +1,8 @@
-"""Pauses a run that grows when its time is up, and begins its time anew when it is resumed. Pure.
+"""Pauses an open run when its time is up, and restarts its time when it is resumed. Pure.
 
-A workflow whose TimeoutSeconds have passed fails (`progress.time_out_run`). A run that grows is not lost by that:
-nobody gets a lease in it until somebody resumes it, and its time begins again with that. While it is paused, for
-whatever reason, its time stands still.
+A workflow whose TimeoutSeconds have passed fails (`progress.time_out_run`). An open run is not lost by that: no lease
+is granted in it until it is resumed (`resume_run`), and then its time begins again. While the run is paused, for
+whatever reason, its time does not pass.
 """
 
 from collections.abc import Mapping
@@ -17,13 +17,13 @@ from dcf.values.instants import from_text, to_text
 from dcf.values.json_text import Json
 
 BECAUSE: Final = "paused_because"
-"""The field of meta that says why a run is paused, if whoever paused it said so."""
+"""The field of meta that says why a run is paused, if the call that paused it gave a reason."""
 
 NOT_PAUSED: Final[Mapping[str, Json]] = {"paused_at": None, BECAUSE: None}
 """The fields of meta of a run that is not paused, or that has ended."""
 
 TIMED_OUT: Final = "timeout"
-"""Why a run that grows is paused when its time has passed."""
+"""Why an open run is paused when its time has passed."""
 
 _TEXT: Final = "The time of the run is up: it is paused. `resume_run` gives it as much time again; `close_run` ends it."
 
@@ -59,11 +59,11 @@ def paused(snapshot: Snapshot, since: Json, reason: str | None) -> dict[str, Jso
 
 
 def resumed(snapshot: Snapshot) -> dict[str, Json]:
-    """Return the fields of meta of a run that is resumed: its time begins anew, if it has a limit."""
+    """Return the fields of meta of a run that is resumed: its time begins again, if it has a limit."""
     limit = _limit(snapshot)
     return {**NOT_PAUSED} | ({} if limit is None else deadline(snapshot.now, limit))
 
 
 def _limit(snapshot: Snapshot) -> int | None:
-    """Return the seconds that a run that grows may go on before it is paused; None for any other run."""
+    """Return the seconds after which an open run is paused; None for a run without that limit."""
     return count_of((snapshot.meta_document or {}).get("timeout_s")) or None

@@ -3,8 +3,8 @@
 Cancelling changes the run's status only, as every other end of a run does: the status fences all writers at once, and
 the documents of open states are closed by the follow-up work (`finalization.skip_unreached`), or by the clock.
 
-While a run is paused nobody gets a lease. Holders renew, finish and release, what follows is entered, and timeouts,
-retry times and Waits go on (docs/decisions/execution/operating.md).
+While a run is paused no lease is granted. Holders renew, finish and release, the states that follow are entered, and
+timeouts, retry times and Waits continue (docs/decisions/execution/operating.md).
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ RESUMED = "resumed"
 
 @decided_once
 def cancel(snapshot: Snapshot, request: RunRequest) -> RunDecision:
-    """End the run now. Cancelling a cancelled run changes nothing; one that ended otherwise is not cancelled."""
+    """End the run now. Cancelling a cancelled run has no effect; a run that ended otherwise is not cancelled."""
     meta, now = _meta(snapshot), snapshot.now
     if meta.status is RunStatus.CANCELLED:
         return _answer(now, {"run_status": meta.status.value, "hint": _CANCELLED})
@@ -83,7 +83,7 @@ def resume(snapshot: Snapshot, request: RunRequest) -> RunDecision:
 
 
 def _answer(now: int, answer: Mapping[str, Json]) -> RunDecision:
-    """Return an answer that changes nothing."""
+    """Return an answer without changes."""
     return Decision(answer=RunAnswer(answer=answer, at=now))
 
 
@@ -96,8 +96,8 @@ _CANCELLED = (
     "Holders are told to stop and their writes are refused; `finalize_workflow` writes the audit record and deletes "
     "the agents made for the run."
 )
-_PAUSED = "Holders may finish; nobody gets a lease until `resume_run`. Timeouts, retry times and Waits go on."
+_PAUSED = "Holders may finish; no lease is granted until `resume_run`. Timeouts, retry times and Waits continue."
 _STILL_BLOCKED = (
-    "An issue still blocks the run: nobody gets a lease until `resolve_issue`; `read_journal(open=true)` shows which."
+    "An issue still blocks the run: no lease is granted until `resolve_issue`; `read_journal(open=true)` shows which."
 )
-_RESUMED = "Agents are told of what they can take; `read_workflow_control_plane` shows who holds what."
+_RESUMED = "The agents of ready states are notified; `read_workflow_control_plane` shows who holds which state."

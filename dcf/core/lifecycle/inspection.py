@@ -1,4 +1,4 @@
-"""What readers may see of a run: which states are ready, and documents without secrets. Pure."""
+"""The view of a run for readers: which states are ready, and documents without secrets. Pure."""
 
 from dcf.core.documents.codec import show_state
 from dcf.core.documents.model import Meta, RunStatus, StateDoc
@@ -6,7 +6,7 @@ from dcf.values.json_text import Json
 from dcf.values.records import replace
 
 HIDDEN_TOKEN = "***"  # noqa: S105 - it stands for a token
-"""Shown instead of a lease token to everybody but its holder."""
+"""Shown instead of a lease token to all callers but its holder."""
 
 
 def is_ready(meta: Meta, doc: StateDoc, now: int) -> bool:
@@ -21,7 +21,7 @@ def public_state(doc: StateDoc) -> dict[str, Json]:
 
 
 def short_state(document: dict[str, Json]) -> dict[str, Json]:
-    """Return a state document for an answer, without what is empty; without a lease where nobody holds one."""
+    """Return a state document for an answer, without empty fields, and without a lease that no agent holds."""
     shown = {name: value for name, value in document.items() if value is not None and value != {}}
     lease = document.get("lease")
     if isinstance(lease, dict):

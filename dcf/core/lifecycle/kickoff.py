@@ -46,7 +46,7 @@ def kick_off(snapshot: Snapshot, reason: str, timeout_s: int | None = None) -> D
 
 
 def heal_deadline(snapshot: Snapshot, timeout_s: int | None) -> Decision[bool]:
-    """Begin the run's own timeout anew, where the server's clock stepped back after it was set."""
+    """Restart the run's own timeout, where the server's clock stepped back after it was set."""
     meta, limit = snapshot.meta, from_text((snapshot.meta_document or {}).get("deadline"))
     if meta is None or meta.status is not RunStatus.RUNNING or limit is None or timeout_s is None:
         return Decision(answer=False)

@@ -1,7 +1,8 @@
-"""Finds what of an ended run can go on: the states that stand where control came to a halt, and the scopes around them.
+"""Finds the parts of an ended run that can continue: the states in which control stopped, and the scopes around them.
 
-Of a Parallel or Map what succeeded is left as it is. A branch goes on in the state that did not succeed; an iteration
-whose turn has not come, or of which no state recorded its input, begins anew. Pure; `retrying` writes it.
+Of a Parallel or Map, succeeded branches stay as they are. A branch continues in the state that did not succeed. An
+iteration starts from its beginning if its turn had not come, or if no state recorded its input. Pure: `retrying` does
+the writes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,10 +34,10 @@ class BranchPlace:
 
 @record(frozen=True, slots=True)
 class Plan:
-    """What goes on: `scopes` by path with the branches that are done, `states` with the entry that was recorded.
+    """The parts that continue: `scopes` by path with the branches that are done, `states` with their recorded entry.
 
-    `fresh` begin anew now. Of those in `dropped` all documents go, since they begin anew now or when their turn comes.
-    `lost` are states without a recorded entry that nothing around them can make good.
+    `fresh` are branches that start from their beginning now. Those in `dropped` lose all documents, since they start
+    from their beginning now or when their turn comes. `lost` are states without a recorded entry outside of branches.
     """
 
     scopes: dict[str, frozenset[int]] = field(default_factory=dict)
@@ -47,12 +48,12 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """True if nothing goes on."""
+        """True if no part continues."""
         return not (self.scopes or self.states or self.lost)
 
 
 def standing(docs: Mapping[str, StateDoc]) -> list[str]:
-    """Return the states of one machine in which control stands, of the visit that the documents are of."""
+    """Return the states of one machine in which control stopped, of the visit that the documents are of."""
     return [path for path, doc in docs.items() if _stands(path, doc, docs)]
 
 
@@ -70,9 +71,9 @@ def branches(definition: Definition, owner: str, size: int) -> Iterator[tuple[Br
 
 
 def halted(definition: Definition, owner: str, docs: Mapping[str, StateDoc]) -> dict[BranchPlace, dict[str, StateDoc]]:
-    """Return the branches that were begun in a scope's last visit, with what stands in each: nothing if it is done.
+    """Return the branches that were begun in a scope's last visit, each with the states in which it stopped.
 
-    Those that were done when it was reopened before are left out.
+    A branch that is done has none. Branches that were done at an earlier reopening are left out.
     """
     doc = docs[owner]
     assert doc.scope is not None, "only a scope that was opened has branches"
@@ -87,7 +88,7 @@ def halted(definition: Definition, owner: str, docs: Mapping[str, StateDoc]) -> 
 
 
 def plan(definition: Definition, docs: Mapping[str, StateDoc], entries: Mapping[str, Entry]) -> Plan:
-    """Return what goes on; `docs` are all documents that were found, `entries` those that were recorded."""
+    """Return the parts that continue; `docs` are all documents that exist, `entries` all recorded entries."""
     made = Plan()
     for path in standing({path: docs[path] for path in definition.paths if path in docs}):
         _add(made, definition, path, docs, entries)
@@ -97,7 +98,7 @@ def plan(definition: Definition, docs: Mapping[str, StateDoc], entries: Mapping[
 def _add(
     made: Plan, definition: Definition, path: str, docs: Mapping[str, StateDoc], entries: Mapping[str, Entry]
 ) -> None:
-    """Add a state that stands, with what goes on in it."""
+    """Add a state in which control stopped, with the parts inside it that continue."""
     if not _goes_on_inside(definition, path, docs):
         if path in entries:
             made.states[path] = entries[path]
@@ -126,7 +127,7 @@ def _add_branch(
     docs: Mapping[str, StateDoc],
     entries: Mapping[str, Entry],
 ) -> None:
-    """Let a branch go on where it stands, or begin anew if that is not recorded."""
+    """Let a branch continue where it stopped, or start from its beginning if no entry is recorded there."""
     if stands is None:
         made.fresh.append(branch)
         return

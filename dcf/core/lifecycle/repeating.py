@@ -1,6 +1,6 @@
 """Repeats a run: from its beginning, or from a state of its workflow, with the input that this state had in it.
 
-Pure. What the new run takes over follows from the documents of the earlier one, which is changed by a link only.
+Pure. The documents of the earlier run say what the new run takes over. The earlier run changes only by a link.
 """
 
 from collections.abc import Mapping
@@ -78,7 +78,7 @@ def repeated(snapshot: Snapshot, of: str, asked: Rerun, definition: Definition) 
 
 
 def link(snapshot: Snapshot, to: str, asked: Rerun) -> Decision[Linked]:
-    """Write into a run that it was repeated as another one. A repetition writes nothing."""
+    """Write into a run that it was repeated as another run. A repetition of this call does not write."""
     document = snapshot.meta_document or {}
     known = [one for one in document.get("reruns") or () if isinstance(one, str)]
     if to in known:
@@ -124,7 +124,7 @@ def _before(states: Mapping[str, StateDoc], state: str) -> dict[str, StateDoc]:
 
 
 def _source(doc: StateDoc) -> str | None:
-    """Return the state from which control came; None for the first one, and for one that was never entered."""
+    """Return the state from which control came; None for the first state, and for a state that was never entered."""
     return next((source for source, epoch in doc.waits_for.items() if epoch), None)
 
 

@@ -1,8 +1,8 @@
-"""Decides how long an ended run is kept: when it is finalized by itself, who may delete it, and the legal hold. Pure.
+"""Decides how long an ended run is kept: when dcf finalizes it, when it may be deleted, and the legal hold. Pure.
 
 A run that is on hold is neither deleted nor does it expire, until the hold is released. Deleting begins with a mark in
-meta (`deleted_at`), decided like any change of the run; `features/retention/operations.py` then removes the keys, and
-the clock goes on where the process that began it died.
+meta (`deleted_at`), decided like any change of the run. `features/retention/operations.py` then removes the keys. If
+that process dies, the timer loop removes the rest.
 """
 
 from collections.abc import Mapping
@@ -19,35 +19,35 @@ from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 _HELD: Final = "Release it: `hold_run(hold=false)`."
-_RELEASED: Final = "Once it is over, `delete_run` deletes it."
+_RELEASED: Final = "Once the run has ended, `delete_run` deletes it."
 
-FINALIZED_BY_ITSELF: Final = "finalized by itself: nobody did after the run had ended"
+FINALIZED_BY_ITSELF: Final = "finalized automatically: no call had done so after the run had ended"
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class RetentionPolicy:
-    """How long ended runs are kept, in seconds; 0 means for ever.
+    """How long ended runs are kept, in seconds; 0 means without a limit.
 
-    `finalize_after_s`: then a run that nobody finalized is finalized by itself. `keep_s`: so long the keys of a
-    finalized run are kept, unless the run has a retention of its own (`retention_s`).
+    `finalize_after_s`: time after its end at which dcf finalizes a run that is not finalized yet. `keep_s`: time for
+    which the keys of a finalized run are kept, unless the run has a retention of its own (`retention_s`).
     """
 
     finalize_after_s: int = 0
     keep_s: int = 0
 
     def finalizes_at(self, finished_at: int | None) -> int | None:
-        """Return when a run that ended then is finalized by itself; None if it is not."""
+        """Return when dcf finalizes a run that ended at this time; None if it does not."""
         if finished_at is None or not self.finalize_after_s:
             return None
         return finished_at + self.finalize_after_s * SECOND
 
     def keeps_s(self, own: int | None) -> int | None:
-        """Return the retention of a run, in seconds; None if it is kept for ever."""
+        """Return the retention of a run, in seconds; None if it is kept without a limit."""
         return own if own is not None else self.keep_s or None
 
 
 KEEP_ALL: Final = RetentionPolicy()
-"""Nothing is finalized by itself, and only runs with a retention of their own expire."""
+"""Runs are finalized only by a call, and only runs with a retention of their own expire."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class Deleted:
 
 
 def delete(snapshot: Snapshot, workflow_id: str, request: RunRequest) -> Decision[Deleted | Refusal]:
-    """Mark a run as being deleted, for whoever removes its keys; refuse while it is live or on hold.
+    """Mark a run as being deleted, before its keys are removed; refuse while it is live or on hold.
 
     Receipts go with the run: a repetition finds that there is none. Only the id of another request is refused.
     """
@@ -78,7 +78,7 @@ def delete(snapshot: Snapshot, workflow_id: str, request: RunRequest) -> Decisio
         return Decision(answer=run_on_hold(workflow_id))
     event = Event(type="RunDeleted", data=request.told())
     now = to_text(snapshot.now)
-    # A finalized run is closed for good: nothing brings it back while its keys are removed.
+    # A finalized run cannot be retried: no call brings it back while its keys are removed.
     mark: dict[str, Json] = {"deleted_at": now, "finalized_at": document.get("finalized_at") or now}
     return Decision(answer=found, changes=WriteSet(meta=mark, events=[event]))
 

@@ -1,7 +1,7 @@
-"""Lets a run that did not succeed go on where it came to a halt (`retry_run`).
+"""Lets a run that did not succeed continue where it stopped (`retry_run`).
 
-What succeeded is kept. The states that did not are entered again with the input that was recorded, a new epoch, and all
-their attempts and retries. Pure; `reopening` finds out what goes on.
+States that succeeded are kept. The others are entered again with their recorded input, a new epoch, and all their
+attempts and retries. Pure; `reopening` finds the parts that continue.
 """
 
 from collections.abc import Iterable, Mapping
@@ -34,7 +34,7 @@ _MOST_NAMED: Final = 100
 _RERUN: Final = "Repeat it as a new run with `rerun`, from a state before that one if you like."
 _OPEN_ANOTHER: Final = "In an open run `retry_unit` and `rewind_unit` reopen units; open another run with `open_run`."
 _GOES_ON: Final = "Wait for its end with `await_workflow_event`; `explain_run` says what it waits for."
-_NEXT: Final = "Its agents are told by themselves; `read_workflow_control_plane` shows where it stands."
+_NEXT: Final = "dcf notifies the agents; `read_workflow_control_plane` shows the progress."
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -48,11 +48,11 @@ class Halt:
 
 
 def unless_retryable(document: Mapping[str, Json], status: RunStatus) -> Refusal | None:
-    """Return why a run in this state of affairs cannot go on; None if it may."""
+    """Return why a run with this meta document and status cannot be retried; None if it can."""
     if document.get("grown") is True:
-        return cannot_retry("The run grew unit by unit; it is over for good.", _OPEN_ANOTHER)
+        return cannot_retry("The run was an open run: once it has ended, it cannot be retried.", _OPEN_ANOTHER)
     if status is RunStatus.RUNNING:
-        return cannot_retry("The run is running; nothing of it has ended that could go on.", _GOES_ON)
+        return cannot_retry("The run is running and has no end from which it could continue.", _GOES_ON)
     if status is RunStatus.SUCCEEDED:
         return cannot_retry("The run has succeeded.", "Repeat it as a new run with `rerun`.")
     if document.get("finalized_at") is not None:
@@ -63,9 +63,9 @@ def unless_retryable(document: Mapping[str, Json], status: RunStatus) -> Refusal
 
 
 def unless_lost(plan: Plan, definition: Definition) -> Refusal | None:
-    """Return a refusal if a state of the workflow itself cannot be entered again, or nothing came to a halt."""
+    """Return a refusal if a state of the workflow itself cannot be entered again, or control stopped in no state."""
     if plan.is_empty:
-        return cannot_retry("Nothing in the run came to a halt that could go on.", _RERUN)
+        return cannot_retry("The run has no state from which it could continue.", _RERUN)
     if not plan.lost:
         return None
     state = definition.machine.states.get(plan.lost[0])
@@ -81,7 +81,7 @@ def retry(
 
 
 def is_outdated(snapshot: Snapshot, halt: Halt, request: RunRequest) -> bool:
-    """Return True if the run could go on, but has gone on or ended again since the plan was made."""
+    """Return True if the run can be retried, but was retried or ended again since the plan was made."""
     document, meta = snapshot.meta_document or {}, snapshot.meta
     assert meta is not None, "the run exists"
     if snapshot.run_receipts.get(request.key) is not None or unless_retryable(document, meta.status) is not None:
@@ -117,7 +117,7 @@ def _retry(
         return Decision(answer=more)
     found = {**snapshot.states, **snapshot.void}
     left = {path: found[path] for path in (*plan.states, *halt.forgotten) if path in found}
-    step.writes.notices.extend(stop_children(left))  # of states that nobody closed when the run ended
+    step.writes.notices.extend(stop_children(left))  # of states that were not closed when the run ended
     return _decided(step, snapshot, plan, request, definition)
 
 
@@ -134,7 +134,7 @@ def _before(snapshot: Snapshot, halt: Halt) -> dict[str, StateDoc]:
 def _enter_again(
     step: Transition, seen: Snapshot, plan: Plan, definition: Definition, context: Mapping[str, Json]
 ) -> More | None:
-    """Enter the states, and begin branches anew. Return More if an item was not read."""
+    """Enter the states, and start fresh branches from their beginning. Return More if an item was not read."""
     visits = {path: opened_scope(seen, path) for path in plan.scopes}
     again = {path: replace(entry, retries=(), silent=0) for path, entry in plan.states.items()}
     fresh = [(branch.owner, branch.index) for branch in plan.fresh]
@@ -161,7 +161,7 @@ def _open_scopes(step: Transition, seen: Snapshot, plan: Plan, reopened: Mapping
 
 
 def _reopened(doc: StateDoc, epoch: int, done: frozenset[int]) -> StateDoc:
-    """Return the document of a Parallel or Map that goes on."""
+    """Return the document of a Parallel or Map that continues."""
     assert doc.scope is not None, "only a scope that was opened is reopened"
     return replace(
         doc,
@@ -184,7 +184,7 @@ def _wait_again(step: Transition, states: Mapping[str, StateDoc], epoch: int) ->
 
 
 def _forget(step: Transition, snapshot: Snapshot, halt: Halt) -> None:
-    """Keep nothing but receipts of branches that begin anew, and no token of those that lost their lease."""
+    """Keep only the receipts of branches that start from their beginning, and no token of a lost lease."""
     stored = {**snapshot.states, **snapshot.void}
     for path in (*halt.plan.states, *halt.forgotten):
         if path in stored:

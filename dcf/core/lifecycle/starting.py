@@ -1,6 +1,6 @@
 """Starts a run: creates it and kicks it off, in one transaction. A repeated request finds the run that exists.
 
-Pure. What is written is what `creation` and `kickoff` write one after the other.
+Pure. It writes the changes of `creation` and then those of `kickoff`, in one transaction.
 """
 
 import base64
@@ -40,7 +40,7 @@ class Reference:
 
 
 def read_reference(text: str) -> Reference:
-    """Read `name@version`, `name` (the newest) or a hash; raise InvalidArgument for what is none of these."""
+    """Read `name@version`, `name` (the newest) or a hash; raise InvalidArgument for any other text."""
     if _SHA256.match(text):
         return Reference(sha256=text)
     check_name(text, "The definition", _LONGEST_REFERENCE)
@@ -53,7 +53,7 @@ class Start:
     """Request to start a run. `request` has the id by which a repetition is known, if the caller chose one.
 
     `bound_to` is the agent that the caller is restricted to: it does not kick off a run that another agent plans.
-    `within`: the run is created between these points in time only, by the server's clock; one that exists is found.
+    `within`: the run is created between these points in server time only. An existing run is returned even then.
     """
 
     wish: Create
@@ -80,7 +80,7 @@ def request_to_start(wish: Create, request_id: str) -> RunRequest:
 
 
 def start(snapshot: Snapshot, asked: Start) -> Decision[Created | Refusal]:
-    """Create the run and queue the notifications of its first states. One that exists unstarted is kicked off."""
+    """Create the run and queue the notifications of its first states. An existing, unstarted run is kicked off."""
     request = asked.request
     kept = None if request is None else snapshot.run_receipts.get(request.key)
     if request is not None and kept is not None and kept.content != request.content:
@@ -95,7 +95,7 @@ def start(snapshot: Snapshot, asked: Start) -> Decision[Created | Refusal]:
         return made
     if written is None:
         return _kicked_off(snapshot, asked, answer)
-    begun = _told_why(written, asked)
+    begun = _with_reason(written, asked)
     kicked = kick_off(_as_created(snapshot, written), _INITIAL, asked.wish.definition.machine.timeout_s).changes
     changes = begun if kicked is None else _together(begun, kicked)
     if request is not None:
@@ -142,7 +142,7 @@ def _as_created(snapshot: Snapshot, written: WriteSet) -> Snapshot:
     return Snapshot(now=snapshot.now, meta=read_meta(dict(document)), states=states, meta_document=document)
 
 
-def _told_why(written: WriteSet, asked: Start) -> WriteSet:
+def _with_reason(written: WriteSet, asked: Start) -> WriteSet:
     """Put the reason into the event of the creation."""
     if asked.reason is None:
         return written

@@ -1,1 +1,1 @@
-"""Lists of runs and events: what they are asked, their cursors, and what a sweep of them found. Pure."""
+"""Lists of runs and events: their queries, their cursors, and the results of their reconciliation. Pure."""

@@ -29,7 +29,7 @@ class ListKind(StrEnum):
 
 @record(frozen=True, slots=True, kw_only=True)
 class ListFlaw:
-    """A wrong entry of an index: a missing one (`is_missing`), or a dangling one, which names nothing.
+    """A wrong entry of an index: a missing one (`is_missing`), or a dangling one, whose object does not exist.
 
     `score` is the score that the entry should have, or was found with. `is_due`: the object that it named has expired
     as it should, so the entry is removed without a report. A missing timer of a state is set by a decision on it
@@ -45,7 +45,7 @@ class ListFlaw:
 
 
 def needs_clock(*, is_running: bool, owed: int) -> bool:
-    """Return True if a run still needs the clock: it is running, or owes a notification."""
+    """Return True if a run still needs the timer loop: it is running, or has undelivered notifications."""
     return is_running or owed > 0
 
 

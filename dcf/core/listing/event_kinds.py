@@ -51,7 +51,7 @@ HISTORY: Final[Mapping[str, EventKind]] = {
         "An agent leased a state; `takeover` is true if the lease of another had expired.",
         "epoch owner attempt ttl_s takeover",
     ),
-    "LeaseReleased": _kind("A state was released, or taken from its holder.", "epoch forced reason"),
+    "LeaseReleased": _kind("A state was released by its holder or taken from it.", "epoch forced reason"),
     "LeaseRenewed": _kind("A lease was renewed; not every renewal is recorded.", "epoch ttl_s"),
     "NoteLeft": _kind("A note was left for the planner.", "note agent text reason"),
     "NotificationFailed": _kind("An agent could not be notified.", "agent reason epoch failure error"),
@@ -103,7 +103,7 @@ HISTORY: Final[Mapping[str, EventKind]] = {
     "StateFailed": _kind(
         "A state failed; `caught_by` is the state that follows by a Catch.", "epoch error cause caught_by"
     ),
-    "StateReminded": _kind("The agents of a state that is not leased were notified again.", "epoch reason"),
+    "StateReminded": _kind("The agents of a state without a lease were notified again.", "epoch reason"),
     "StateReopened": _kind("A state that had ended was opened again, since its run was retried.", "epoch"),
     "StateResolved": _kind(
         "An operator ended a state or gave it to others; `held_by` had its lease.", "epoch how agents held_by reason"
@@ -123,7 +123,7 @@ HISTORY: Final[Mapping[str, EventKind]] = {
     "UnitRetried": _kind("A unit that had failed is tried again.", "epoch retry error reason"),
     "UnitRewound": _kind("A unit was taken back, with what followed it.", "epoch was unit output reason"),
 }
-"""What the history of a run records, by the type of the event. `reason` is what the caller gave."""
+"""The events in the history of a run, by type. `reason` is that of the caller."""
 
 OF_HISTORY: Final = ("id", "at", "type", "state", "by")
 """The fields that every event of a history can have: its cursor, time and type, the path of a state, the caller."""
@@ -155,7 +155,7 @@ INBOX: Final[Mapping[str, EventKind]] = {
         "A gate failed, and the output came back to its author.", f"gate attempt failed_criteria {_TEXT}"
     ),
 }
-"""What `await_workflow_event` gives an agent, by the type of the event."""
+"""The events that `await_workflow_event` returns to an agent, by type."""
 
 OF_INBOX: Final = (
     *("type", "event_id", "workflow_id", "target_state", "source_state", "reason"),

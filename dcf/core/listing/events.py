@@ -9,7 +9,7 @@ from dcf.values.records import record
 from dcf.values.spans import check_time
 
 CURSOR: Final = re.compile(r"[0-9]{1,19}-[0-9]{1,19}(\.[0-9]{1,4})?", re.ASCII)
-"""An event's id, by which the next page goes on."""
+"""An event's id, after which the next page begins."""
 
 _MILLISECOND: Final = 1000
 
@@ -29,7 +29,7 @@ class EventQuery:
 
     @property
     def takes_all(self) -> bool:
-        """True if nothing but time and order is asked for."""
+        """True if the query has only times and an order."""
         return not self.states and not self.types
 
     def wants(self, type_: str, state: str | None) -> bool:

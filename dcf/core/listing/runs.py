@@ -28,15 +28,15 @@ SHORT_SHA: Final = 8
 """Characters of a definition's SHA-256 that tell versions of a workflow apart: shown, and used as a version."""
 
 BY_ISSUE: Final = "issue"
-"""What the runs are listed under that an issue blocks."""
+"""The value under which runs that an issue blocks are listed."""
 
 _SHA = re.compile(r"[0-9a-f]{8,64}\Z")
 FOR_ANYBODY: Final = "*"
-"""Stands among the agents of a run, in the lists by agent, for a Task that any agent may take. No id has it."""
+"""The entry in the lists by agent for a Task that any agent may take. It is no valid id of an agent."""
 
 
 class Facet(StrEnum):
-    """What a run is listed under: a status, a workflow, at most one parent and project, any number of the others."""
+    """The facets of a run in lists: one status, one workflow, at most one parent and project, any number of others."""
 
     STATUS = "status"
     WORKFLOW = "workflow"
@@ -201,8 +201,8 @@ class Counts:
 class RunPage:
     """A page of the list, newest first, at the server's time `now`.
 
-    `matching` is about how many runs the whole list has, None where several filters were given. A page may be short,
-    even empty, and go on all the same: `next_cursor` tells.
+    `matching` is about how many runs the whole list has, None where several filters were given. A page may be short or
+    even empty although further pages exist: `next_cursor` is None only on the last page.
     """
 
     now: int
@@ -280,7 +280,7 @@ def read_row(found: Mapping[str, Json], workflow_id: str, most_states: int) -> R
         definition_sha256=_text(found.get("definition_sha256")) or "",
         tags=tuple(_texts(tags)) if isinstance(tags, list) else (),
         agents=agents_in(found.get("agents")),
-        names=names if states != [] and len(names) <= most_states else None,  # a run that grows has none there
+        names=names if states != [] and len(names) <= most_states else None,  # an open run has none there
         created_at=_text(found.get("created_at")),
         finished_at=_text(found.get("finished_at")),
         finalized_at=_text(found.get("finalized_at")),

@@ -1,4 +1,4 @@
-"""What a sweep of the lists across runs found, and the trouble that made Redis reject a write. Pure."""
+"""The result of a reconciliation of the lists across runs, and the trouble that made Redis reject a write. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -24,9 +24,9 @@ class Trouble:
 
 @record(frozen=True, slots=True, kw_only=True)
 class SweepResult:
-    """What a check of the lists found: entries missing and dangling, by kind of list, and whether they were mended.
+    """The result of a check of the lists: missing and dangling entries by kind of list, and whether they were repaired.
 
-    `trouble` is why it could not be made: Redis does not let its user list keys, or a key is of a foreign type.
+    `trouble` is why the check failed: the Redis user may not list keys, or a key is of a foreign type.
     """
 
     at: int

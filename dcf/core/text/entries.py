@@ -1,4 +1,4 @@
-"""What a text index holds and how it is asked: entries, searches, pages and the place where a search goes on. Pure."""
+"""The data of a text index and of its searches: entries, searches, pages, and cursors that continue a search. Pure."""
 
 import base64
 import binascii
@@ -16,7 +16,7 @@ from dcf.values.json_text import Json
 from dcf.values.records import record
 
 MOST_SKIPPED: Final = 10_000
-"""Largest offset of a page; a cursor goes on however far."""
+"""Largest offset of a page; a cursor has no such limit."""
 
 _PARTS: Final = 8
 _LONGEST_CURSOR: Final = 600
@@ -86,7 +86,7 @@ class TextSearch:
 
     @property
     def fingerprint(self) -> str:
-        """What tells this search from another one; a cursor belongs to one search."""
+        """The fingerprint that distinguishes this search from others; a cursor belongs to one search."""
         asked = [as_json(self.query.expression), [[one.facet, one.values] for one in self.filters]]
         return content_fingerprint(asked)
 
@@ -111,12 +111,12 @@ class SearchPage:
 
 
 Place: TypeAlias = tuple[str, ...]
-"""Where a search goes on: the list it goes by, the beginning and the end of its block, the last entry shown."""
+"""The place where a search continues: its list, the beginning and the end of its block, the last entry shown."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class Onward:
-    """What a cursor says: the place, and how many entries the first page counted."""
+    """The content of a cursor: the place, and how many entries the first page counted."""
 
     place: Place
     total: int
@@ -130,7 +130,7 @@ def write_cursor(search: TextSearch, onward: Onward) -> str:
 
 
 def read_cursor(search: TextSearch) -> Onward | None:
-    """Return where a search goes on, None at its beginning; raise InvalidArgument for a cursor of something else."""
+    """Return where a search continues, None at its beginning; raise InvalidArgument for a cursor of another search."""
     text = search.cursor
     if text is None:
         return None

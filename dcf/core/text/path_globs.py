@@ -20,7 +20,7 @@ def overlap(one: str, other: str) -> bool:
 
 
 def covers(area: str, path: str) -> bool:
-    """Return True if a file is in an area. What looks like a wildcard in the path is a character of its name."""
+    """Return True if a file is in an area. A wildcard character in the path is only a character of the file's name."""
     return _fits(_parts(area), _names(path), {})
 
 

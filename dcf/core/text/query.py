@@ -1,9 +1,9 @@
 """The one query language of searches: words, "phrases", prefix*, AND, OR, NOT and parentheses. Pure.
 
-Words that stand side by side must all be there. NOT binds tighter than AND, and AND tighter than OR; operators are
-written in capitals. Nothing in a query is an error. Signs that are in no word mean nothing, an operator without a side
-has none, a quote that is not closed ends with the query, and a name such as `foo-bar` is a phrase of its words. Words
-are those of `tokens`, in any form that has the same stem.
+Words without an operator between them must all be in the text. NOT binds tighter than AND, and AND tighter than OR;
+operators are written in capitals. No query is an error. Signs outside of words and operators without an operand are
+ignored. A quote that is not closed ends with the query. A name such as `foo-bar` is a phrase of its words. Words are
+those of `tokens`, in any form that has the same stem.
 """
 
 import re
@@ -47,7 +47,7 @@ class Term:
 
     @property
     def sequences(self) -> tuple[str, ...]:
-        """Its words as they stand in a text: by their stems, and as texts stored by older versions have them."""
+        """Its words in the forms that a text may have: stems, and whole words, which older versions stored."""
         ends = (self.words[-1],) if self.is_prefix else ()
         stems = (*map(stem_of, self.whole), *ends)
         return tuple(dict.fromkeys(_spaced(words, is_open=self.is_prefix) for words in (stems, self.words)))
@@ -68,21 +68,21 @@ class Term:
 
 @record(frozen=True, slots=True)
 class AllOf:
-    """What meets every part."""
+    """A text matches if it matches every part."""
 
     parts: "tuple[Expression, ...]"
 
 
 @record(frozen=True, slots=True)
 class AnyOf:
-    """What meets one part."""
+    """A text matches if it matches at least one part."""
 
     parts: "tuple[Expression, ...]"
 
 
 @record(frozen=True, slots=True)
 class Without:
-    """What does not meet the part."""
+    """A text matches if it does not match the part."""
 
     part: "Expression"
 
@@ -92,10 +92,10 @@ Expression: TypeAlias = Term | AllOf | AnyOf | Without
 
 @record(frozen=True, slots=True, kw_only=True)
 class TextQuery:
-    """What a text must have.
+    """The condition of a search on a text.
 
-    `is_given` is False for a query of nothing but blanks, which every text meets. One that was given and has no word
-    is met by none.
+    `is_given` is False for a query of blanks alone, which every text matches. No text matches a query that has other
+    signs but no word.
     """
 
     expression: Expression | None = None
@@ -103,7 +103,7 @@ class TextQuery:
 
     @property
     def finds_nothing(self) -> bool:
-        """True if something was asked for that has no word in it."""
+        """True if the query is not blank but has no word."""
         return self.is_given and self.expression is None
 
     @property
@@ -137,7 +137,7 @@ EVERYTHING: Final = TextQuery()
 
 
 def read_query(text: str | None) -> TextQuery:
-    """Read a query. Never raises: what has no word in it finds nothing, and no text at all finds everything."""
+    """Read a query. Never raises: a query without a word has no results, and an empty query finds everything."""
     given = (text or "")[:LONGEST_QUERY]
     return TextQuery(expression=_Reader(given).read(), is_given=bool(given.strip()))
 
@@ -194,7 +194,7 @@ class _Reader:
         self._words: set[str] = set()
 
     def read(self) -> Expression | None:
-        """Return the expression that the pieces are; a closing parenthesis too many means nothing."""
+        """Return the expression of the pieces; a closing parenthesis without an opening one is ignored."""
         parts: list[Expression | None] = []
         while self._at < len(self._pieces):
             parts.append(self._alternatives())
@@ -236,7 +236,7 @@ class _Reader:
 
     def _group(self) -> Expression | None:
         if self._depth == _DEEPEST:
-            return None  # the parenthesis means nothing, and what is inside is read as what is around it
+            return None  # the parenthesis is ignored: its content is read as part of the text around it
         self._depth += 1
         found = self._alternatives()
         self._depth -= 1

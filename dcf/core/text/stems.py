@@ -10,7 +10,7 @@ _SHORTEST: Final = 3
 """Letters of a word that has a form without an ending."""
 
 _SURE: Final = 3
-"""Letters of a stem without its last one that stand in every form of its word; shorter stems may be irregular."""
+"""Fewest letters of a stem, without its last one, that every form of its word has; shorter ones may be irregular."""
 
 
 @lru_cache(maxsize=16_384)
@@ -25,7 +25,7 @@ def stem_of(word: str) -> str:
 
 
 def beginning_of(word: str) -> str:
-    """Return what every form of a word contains, as a text to look for; empty where that is not known."""
+    """Return a text that every form of a word contains, to search for; empty if none is known."""
     stem = stem_of(word)
     if stem == word and not word.isalpha():
         return word.rstrip("+#") if word.isascii() else ""

@@ -1,4 +1,4 @@
-"""Words of a text, as searches see them: the same for what is stored and for what is asked. Pure.
+"""Words of a text, as searches see them: the same for stored texts and for queries. Pure.
 
 A word is a run of letters and digits, in one form of Unicode and without regard to case. Whatever else stands between
 words divides them, so `foo-bar`, `snake_case` and `a/b.py` are several words. A text is found by more than its words:

@@ -14,7 +14,7 @@ from dcf.features.health.storage import checked_sign, platform_troubles, refusal
 from dcf.store.connection.commands import Reply
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
-from dcf.store.events.notified import Told, read_told, told_fields
+from dcf.store.events.notified import Told, announcement_fields, read_announcements
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import decode_state
 from dcf.store.keys.table import keys_of
@@ -101,13 +101,13 @@ class RunSignsReader:
         reads = ReadSet(states=tuple(dict.fromkeys((*paths, *others))), timers=others)
         run, reading = keys_of(workflow_id), Reading(self._connections.form, keys_of(workflow_id), reads)
         asked, named = reading.commands(), list(dict.fromkeys(agents))
-        told = [("HMGET", run.told, *told_fields(paths))] if paths else []
+        told = [("HMGET", run.told, *announcement_fields(paths))] if paths else []
         seen = [("ZMSCORE", keys.SEEN, *named)] if named else []
         replies = self._connections.send(*asked, *told, *seen)
         rest = replies[len(asked) :]
         return StateSigns(
             snapshot=reading.snapshot(replies[: len(asked)]),
-            told=read_told(paths, rest[0]) if told else {},
+            told=read_announcements(paths, rest[0]) if told else {},
             seen={agent: int(float(at)) for agent, at in zip(named, rest[-1], strict=True) if at is not None}
             if seen
             else {},

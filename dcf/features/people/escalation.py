@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from dcf.core.completing.waiting import next_look, told_to
+from dcf.core.completing.waiting import next_look, person_notice
 from dcf.core.documents.answers import Owed
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import StateDoc
@@ -30,7 +30,7 @@ def _escalated(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
         changes=WriteSet(
             states={state: wider},
             events=[Event(type="HumanTaskEscalated", state=state, data=told)],
-            notices=[told_to(name, state, doc, ESCALATED) for name in fresh],
+            notices=[person_notice(name, state, doc, ESCALATED) for name in fresh],
             timers={state: next_look(wider, now)},
         ),
     )

@@ -52,7 +52,7 @@ def _check_finally(node: ast.Try) -> None:
 
 
 def _before(scope: Scope, node: ast.Try) -> Environment:
-    """Return what is known of names wherever the body fails."""
+    """Return the facts about names that hold wherever the body fails."""
     kept = dict(scope.environment)
     scope.widen([*node.body, *(statement for handler in node.handlers for statement in handler.body)])
     widened, scope.environment = scope.environment, kept
@@ -151,13 +151,13 @@ def _is_caught(scope: Scope, node: ast.expr) -> bool:
 
 
 def _error_of(scope: Scope, node: ast.expr) -> tuple[str, Code]:
-    """Return the name in ASL and the cause of what is raised."""
+    """Return the name in ASL and the cause of a raised exception."""
     named = node.func if isinstance(node, ast.Call) else node
     kind = scope.resolve(named)
     if kind is UNKNOWN and not scope.is_local(named):
         raise scope.refuse_name(named, kind)
     if not is_error(kind):
-        raise Refusal(node, "What is raised is a class of exceptions with a text.", 'Write raise SomeError("why").')
+        raise Refusal(node, "raise needs a class of exceptions with a text.", 'Write raise SomeError("why").')
     name = ERROR_NAMES.get(kind, kind.__name__)
     if name.startswith("States."):
         raise Refusal(node, f"{kind.__name__} is for except.", "Raise a class of your own.")
@@ -188,7 +188,7 @@ def _raise_again(scope: Scope, node: ast.stmt, caught: Handler) -> None:
 
 
 def _certainly_takes(handler: Handler, caught: Handler, node: ast.stmt) -> bool | None:
-    """Return whether a clause takes every error that was caught; None if it takes none of them."""
+    """Return whether a clause takes every error that was caught; None if it takes no such error."""
     if handler.takes_everything:
         return True
     if _ANY_FAILURE in {*handler.errors, *caught.errors}:

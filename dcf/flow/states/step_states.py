@@ -204,7 +204,7 @@ def _human_state(scope: Scope, call: ast.Call) -> StepState:
     options = options_of(call, ("to", *_OF_HUMAN, "output", "timeout", "name"))
     title = first_argument(call, "a title")
     if "to" not in options:
-        raise Refusal(call, "human() needs to=, those who are asked.", 'Write to=["alice"].')
+        raise Refusal(call, "human() needs to=, the people who answer.", 'Write to=["alice"].')
     arguments = {"to": scope.field(options["to"]), "title": scope.field(title)}
     arguments |= {name: scope.field(options[name]) for name in _OF_HUMAN if name in options}
     output = scope.fixed(options["output"]) if "output" in options else Any

@@ -1,1 +1,1 @@
-"""The clock: what is due, the sweep of the lists, and what is brought up to date meanwhile."""
+"""The timer loop: due timers of runs, reconciliation of the lists, and duties for capabilities."""

@@ -1,4 +1,4 @@
-"""The clock: handles due timers of runs, has owed notifications delivered, drops ended runs, starts those of schedules.
+"""The timer loop: handles due timers of runs, delivers notifications, drops ended runs, starts runs of schedules.
 
 It is not an orchestrator. It uses the same transactions as every other caller, any number of copies may run at once,
 and only timeouts, retries, reminders and Waits depend on it. It never waits for an agent platform.
@@ -28,11 +28,11 @@ _HEALER: Final = "clock"
 _RUN: Final = "run"
 
 _CHECKED_AGAIN: Final = 3600 * SECOND
-"""Server time after which it is checked anew when all live runs are noted to be due."""
+"""Server time after which the noted due times of all live runs are checked again."""
 
 
 class RunClock:
-    """Handles the due timers of live runs, and hands the runs that owe notifications to `deliveries`.
+    """Handles the due timers of live runs, and passes runs with undelivered notifications to `deliveries`.
 
     Its thread also writes the `activity` of this process down.
     """
@@ -72,7 +72,7 @@ class RunClock:
             instant = self._time.read()
             self._check(instant.now)
             if instant.has_stepped_back:
-                self._begin_anew(instant.now)
+                self._bring_times_back(instant.now)
             if self._activity is not None:
                 self._activity.write()
             for duty in self._duties:
@@ -103,18 +103,18 @@ class RunClock:
         self._due.check(page, now)
         self._unchecked = pages
 
-    def _begin_anew(self, now: int) -> None:
+    def _bring_times_back(self, now: int) -> None:
         """Bring the times of all live runs back: they may lie ahead of the server's."""
         _log.warning("pulse: the time of Redis went backwards; times of live runs are brought back")
         live = self._index.live()
         self._due.bring_forward(live, now)
         for workflow_id in live:
             self._try(self._heal, workflow_id)
-        self._index.begin_anew(live, now)
+        self._index.reset_times(live, now)
         if self._schedules is not None:
             for name in self._schedules.names():
                 self._try(partial(self._schedules.look, has_stepped_back=True), name, "schedule")
-        self._time.begin_anew()
+        self._time.accept_reading()
 
     def finish(self, timeout_s: float) -> int:
         """Wait for the deliveries handed over, at most `timeout_s`. Return how many notifications were handled."""
@@ -141,7 +141,7 @@ class RunClock:
 
     def _heal(self, workflow_id: str) -> int:
         """Correct times that lie too far ahead because the server clock stepped back."""
-        self._outbox.begin_anew(workflow_id, _HEALER)
+        self._outbox.reset_taken(workflow_id, _HEALER)
         return self._plane.heal(workflow_id)
 
     def _tick(self, workflow_id: str) -> int:
@@ -191,7 +191,7 @@ class RunClock:
         self._index.retire(workflow_id, is_final=attention.is_final)
 
     def _pack(self, workflow_id: str) -> None:
-        """Store the run in fewer bytes. What prevents that (a full Redis, a damaged document) prevents nothing else."""
+        """Store the run in fewer bytes. Errors (a full Redis, a damaged document) are only logged."""
         try:
             self._plane.pack(workflow_id)
         except DcfError as error:

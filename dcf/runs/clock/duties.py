@@ -1,4 +1,4 @@
-"""What the clock and the sweep do for capabilities: types only."""
+"""The duties that the timer loop and the reconciliation have for capabilities: types only."""
 
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
@@ -6,17 +6,17 @@ from typing import Protocol, TypeAlias
 from dcf.store.events.outbox import Attention
 
 Duty: TypeAlias = Callable[[int], None]
-"""Called at each look of the clock with the server time. Any process may do it, and each step may be repeated."""
+"""Called in each pass of the timer loop with the server time. Any process may do it, and may repeat each step."""
 
 Cleaning: TypeAlias = Callable[[], object]
-"""Called at each step of the sweep: takes away what no run needs, a little each time."""
+"""Called in each step of the reconciliation: removes things that no run needs, a few each time."""
 
 
 class EndedRuns(Protocol):
     """Finalizes and deletes ended runs."""
 
     def look(self, workflow_id: str, seen: Attention) -> bool:
-        """Do what is due about an ended run. Return True if it changed."""
+        """Do the due work on an ended run. Return True if the run changed."""
 
     def settle(self, workflow_id: str, seen: Attention) -> None:
         """Let the keys of a finalized run expire, or take their expiry off while it is on hold."""
@@ -27,10 +27,10 @@ class TimedStarts(Protocol):
 
     listed_in: str
     latest: int
-    """The latest server time at which a look has decided, in microseconds; the clock sets it back."""
+    """The latest server time of a decision, in microseconds; the timer loop sets it back."""
 
     def look(self, name: str, *, has_stepped_back: bool = False) -> int:
-        """Do what is due of a name. Return how many runs were started."""
+        """Do the due work for a name. Return how many runs were started."""
 
     def names(self) -> list[str]:
         """Return all names."""

@@ -1,6 +1,6 @@
 """Sets the timers of open states that Redis has lost: for the timer loop, for `dcf doctor --repair`, and on request.
 
-Names what is read and the pure decision that is made on it.
+It names the documents to read, and the pure decision about them.
 """
 
 from dcf.core.definitions.scopes import fenced, with_scopes

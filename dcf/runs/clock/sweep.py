@@ -1,7 +1,8 @@
-"""Finds and repairs wrong entries in the indexes across runs: for `dcf doctor`, and regularly beside the clock.
+"""Finds and repairs wrong entries in the indexes across runs: for `dcf doctor`, and regularly with the timer loop.
 
-Index entries are written before what they name, so nothing depends on this sweep. It repairs what older versions,
-manual changes and restored backups left. It works page by page, so that it does not block others.
+Index entries are written before the objects that they name, so no operation depends on this reconciliation. It repairs
+wrong entries that older versions, manual changes and restored backups left. It works page by page, so that it does not
+block other clients of Redis.
 """
 
 import logging
@@ -26,10 +27,10 @@ Rearm: TypeAlias = Callable[[str, str], object]
 """Sets the timer of a state, by run and path, if it has none."""
 
 EVERY_S: Final = 3600
-"""Seconds from the end of a sweep to the next one, for all servers together. One of millions of runs takes longer."""
+"""Seconds from the end of a reconciliation to the next, for all servers. With millions of runs it takes longer."""
 
 _ASK_EVERY_S: Final = 300.0
-"""Seconds between a process's checks whether a sweep is due."""
+"""Seconds between a process's checks whether a reconciliation is due."""
 
 _PAGES: Final = 10
 """Pages per step."""
@@ -70,22 +71,22 @@ class Sweep:
 
         Raise StoreUnsuitable if this Redis user may not SCAN.
         """
-        with self._told_if_refused():
+        with self._recorded_if_refused():
             report = _report(flaw for page in self._checked(repair=repair) for flaw in page)
         self._record(report, repaired=repair)
         return report
 
     def step(self) -> int:
-        """Clean up, and repair some pages, if a sweep is due.
+        """Clean up, and repair some pages, if a reconciliation is due.
 
-        Return the number of wrong entries that the sweep found.
+        Return the number of wrong entries that it found.
         """
         for clean in self._cleaning:
             clean()
         pages, self._pages = self._pages or self._begin(), None
         if pages is None:
             return 0
-        with self._told_if_refused():
+        with self._recorded_if_refused():
             found = list(islice(pages, _PAGES))
         report = _report(flaw for page in found for flaw in page)
         self._found += (flaw for page in found for flaw in page)
@@ -116,7 +117,7 @@ class Sweep:
             yield page
 
     def _set(self, workflow_id: str, path: str, rearm: Rearm) -> None:
-        """Have a timer set. What is wrong with one run keeps no other from it."""
+        """Have a timer set. A problem of one run must not affect the other runs."""
         try:
             rearm(workflow_id, path)
         except StoreUnavailable:
@@ -130,7 +131,7 @@ class Sweep:
             self._listings.record(missing, dangling, repaired=repaired)
 
     @contextmanager
-    def _told_if_refused(self) -> Iterator[None]:
+    def _recorded_if_refused(self) -> Iterator[None]:
         """Record for health reports that the lists cannot be checked: this Redis user may not SCAN, for example."""
         try:
             yield

@@ -1,1 +1,1 @@
-"""What runs owe to agents, and how it is delivered."""
+"""The notifications of runs to agents, and their delivery."""

@@ -1,7 +1,7 @@
 """Notes which agents call this process and which agent platforms do not answer it, and writes that down now and then.
 
-A call of a tool only adds a name to a set in memory. The clock's thread writes the names every few seconds, so that a
-health report of any process tells who works. Nothing is decided by it.
+A call of a tool only adds a name to a set in memory. The timer loop writes the names every few seconds, so that a
+health report of any process shows the active agents. No decision may rest on it.
 """
 
 import logging
@@ -20,7 +20,7 @@ EVERY_S: Final = 5.0
 
 
 class Activity:
-    """What this process has seen since it last wrote; `breakers` are those before remote platforms, by their kind."""
+    """The activity that this process saw since its last write; `breakers` are those of remote platforms, by kind."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Activity:
         self._told: set[str] = set()
 
     def saw(self, agent_id: str) -> None:
-        """Note that the agent called a tool. Thread-safe, and sends nothing."""
+        """Note that the agent called a tool. Thread-safe; does not call Redis."""
         if len(self._seen) < MOST_SEEN:
             self._seen.add(agent_id)
 
@@ -51,7 +51,7 @@ class Activity:
         return self._records.unseen([agent_id for agent_id in agent_ids if agent_id not in noted])
 
     def write(self) -> None:
-        """Write what was noted, if it is time; called by the clock's thread at each look."""
+        """Write the noted activity, if it is time; called in each pass of the timer loop."""
         if self._monotonic() < self._next:
             return
         self._next = self._monotonic() + EVERY_S
@@ -64,7 +64,7 @@ class Activity:
             self._write_platforms()
         except StoreUnavailable:
             raise
-        except DcfError as error:  # these records are for people; the clock goes on without them
+        except DcfError as error:  # these records are for people; the timer loop continues without them
             _log.warning("activity: %s: %s", error.code, error.message)
 
     def _write_platforms(self) -> None:

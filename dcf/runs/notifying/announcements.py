@@ -33,8 +33,8 @@ _OF_STATES: Final = frozenset({"workflow_event", "lease_lost", _HUMAN})
 def event_id_of(workflow_id: str, entry: OutboxEntry, *, is_over: bool = False) -> str:
     """Return the id of an event, by which receivers drop duplicates.
 
-    What stands before the epoch names the thing that it is about: an inbox keeps only the newest event of each. The end
-    of a run is one thing, whichever of its states an agent holds.
+    The part before the epoch names the subject of the event: an inbox keeps only the newest event of each subject. The
+    end of a run is one subject, whichever of its states an agent holds.
     """
     return f"{workflow_id}:{_thing(entry, is_over=is_over)}:{entry.epoch}:{entry.type}"
 
@@ -47,7 +47,7 @@ def _thing(entry: OutboxEntry, *, is_over: bool) -> str:
 
 
 def recipients(workflow_id: str, entry: OutboxEntry, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the agents that may be told, in the order to try: the one named, the planner, or the assigned agents.
+    """Return the possible recipients, in the order to try: the named agent, the planner, or the assigned agents.
 
     The first member of a pool depends on the event, and changes with each reminder of it.
     """
@@ -68,8 +68,9 @@ def recipients(workflow_id: str, entry: OutboxEntry, snapshot: Snapshot) -> tupl
 def _step(size: int) -> int:
     """Return by how many members of a pool a reminder begins later than the one before.
 
-    Of a large pool so many that no member waits longer than needed. Without a divisor in common with the size, every
-    member is the first at some time: only the first of those on remote platforms is told.
+    In a large pool the step is as long as possible, so that no member waits longer than needed. It has no divisor in
+    common with the size, so every member is the first at some time: of members on remote platforms only the first is
+    notified.
     """
     if size <= _MOST_OF_POOL:
         return 1
@@ -115,8 +116,8 @@ def event_of(
 ) -> dict[str, Json]:
     """Return the event to deliver, in the seed's format, with its id and the mark of who sent it.
 
-    `status` is that of the run now: that it is over is one event for an agent, whichever of its states it is told of.
-    `doc` is the document of its state: what a platform tells of it needs no more.
+    `status` is that of the run now: the end of a run is one event for an agent, whichever of its states it holds.
+    `doc` is the document of its state, from which platforms take their fields.
     """
     is_over = status is not RunStatus.RUNNING
     event: dict[str, Json] = {

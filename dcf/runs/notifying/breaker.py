@@ -1,7 +1,7 @@
 """Circuit breaker for an agent platform that does not answer, so that deliveries do not all wait for its timeout.
 
 After a few failures in a row it lets one delivery through per pause, and the pauses grow until one succeeds. The other
-notifications stay in the outbox. It does not decide who is told.
+notifications stay in the outbox. This module must not choose recipients.
 """
 
 import threading

@@ -1,4 +1,4 @@
-"""What capabilities offer to the delivery of notifications: types, and the table of what is installed.
+"""The offers of capabilities to the delivery of notifications: types, and the table of installed offers.
 
 The table is complete before the first call: a process that asks before raises. `features/installed_notices.py` fills
 it.
@@ -21,9 +21,9 @@ def _without_fields(_: StateDoc | None) -> Mapping[str, Json]:
 
 @record(frozen=True, slots=True, kw_only=True)
 class NoticeContent:
-    """What notifications of these kinds bring, beside what every event has.
+    """The content of notifications of these kinds, in addition to the fields of every event.
 
-    `is_moot` returns True if what an entry says is no longer true; `fields` returns more fields of the event, from the
+    `is_moot` returns True if an entry is no longer true; `fields` returns more fields of the event, from the
     document of the state that it is about.
     """
 

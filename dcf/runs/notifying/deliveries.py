@@ -1,4 +1,4 @@
-"""Delivers owed notifications on threads of its own: neither a caller nor the clock waits for an agent platform.
+"""Delivers notifications on threads of its own: neither a caller nor the timer loop waits for an agent platform.
 
 A few threads are enough, since the circuit breaker soon refuses calls to a platform that does not answer. What is not
 delivered when the process ends stays in the outbox, and another process delivers it.
@@ -29,7 +29,7 @@ class Further(Protocol):
     """Where deliveries are handed on, which is waited for and closed with the threads."""
 
     def wait(self, timeout_s: float) -> int:
-        """Wait until everything is done, at most so long. Return how many notifications were handled."""
+        """Wait until everything is done, at most `timeout_s`. Return how many notifications were handled."""
         ...
 
     def close(self) -> None:
@@ -49,14 +49,15 @@ def _delivered(deliver: Callable[[str], int], workflow_id: str) -> int:
 
 
 class DeliveryThreads:
-    """Calls `deliver` with the runs that owe notifications: on its threads, or at once if it has none.
+    """Calls `deliver` with runs that have undelivered notifications: on its threads, or at once if it has none.
 
-    `deliver` returns how many notifications it handled. A run that is queued is not queued again; one that is under way
-    is delivered once more afterwards, since it may owe more by now. The history names who handed it over.
+    `deliver` returns how many notifications it handled. A queued run is not queued again. A run that is being delivered
+    is delivered once more afterwards, since it may have new notifications by then. The history names the caller that
+    handed the run over.
     """
 
     def __init__(self, deliver: Callable[[str], int], threads: int = THREADS, further: "Further | None" = None) -> None:
-        """Deliver on so many threads; `further` is where deliveries may hand something on."""
+        """Deliver on `threads` threads; `further` is where deliveries may pass something on."""
         self._deliver = partial(_delivered, deliver)
         self._further = further
         self._most = threads

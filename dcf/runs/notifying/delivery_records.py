@@ -1,4 +1,4 @@
-"""What comes of a notification, as records for a run's history: who was told, or why not. Sends and reads nothing."""
+"""Converts the outcome of a notification to records for a run's history. It must not read, write or send."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -60,7 +60,7 @@ def target_of(
 
 
 def outcome_name(target: Target) -> str:
-    """Return what became of a notification, in a word: for counting."""
+    """Return the outcome of a notification in a word, for counting."""
     if target.agent_id is None:
         return "nobody"
     failure = target.delivery.failure
@@ -68,9 +68,9 @@ def outcome_name(target: Target) -> str:
 
 
 def outcome_of(entry: OutboxEntry, target: Target, now: int, recorded: Told) -> TellingOutcome:
-    """Return what to record: that the agent was told, or why not; each reason is recorded once per visit.
+    """Return what to record: that the agent was notified, or why not; each reason is recorded once per visit.
 
-    `recorded` is what is recorded so far, as far as it matters.
+    `recorded` has the records so far that matter.
     """
     if target.agent_id is None:
         return NOTHING_TOLD
@@ -97,7 +97,7 @@ def outcome_of(entry: OutboxEntry, target: Target, now: int, recorded: Told) -> 
 
 
 def _is_worth_telling(delivery: Delivery) -> bool:
-    """Return True if the failure belongs in the history: not that an agent is busy, or told by another process."""
+    """Return True if the failure belongs in the history: not if an agent is busy, or another process delivers to it."""
     return delivery.failure not in {Undelivered.BUSY, Undelivered.UNDER_WAY, Undelivered.NO_PLATFORM}
 
 
@@ -117,7 +117,7 @@ def _loss(entry: OutboxEntry) -> Notice:
 
 
 def announcement_of(entry: OutboxEntry, target: Target, now: int, number: int) -> Announcement:
-    """Return the record of who was told, for the `number`th time in this visit; of a pool, each was told once."""
+    """Return the record of the `number`th notification in this visit; each agent of a pool was notified once."""
     agents = [agent for agent, _ in target.told]
     counts = dict.fromkeys(agents, 1) if target.others else {}
     return Announcement(epoch=entry.epoch, number=number, agent_id=agents[0], at=now, counts=counts)

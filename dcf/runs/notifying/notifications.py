@@ -1,7 +1,7 @@
 """Delivery of notifications: hands outbox entries to the agent platform and records the outcome.
 
 A notification is only a hint: the lease decides who works on a state. A run stays correct without deliveries, but may
-stand still. Any number of copies may run at once.
+be stuck. Any number of processes may deliver at once.
 """
 
 import logging
@@ -44,14 +44,14 @@ _NO_ROOM_S: Final = 1.0
 """Seconds after which an entry for which a lane has no room is taken up again, by any process."""
 
 ToRun: TypeAlias = Callable[[str, OutboxEntry], object]
-"""Does what an entry says that no agent is told of, but another run, and removes it (`children/operations.py`)."""
+"""Carries out an entry that is for another run and not for an agent, and removes it (`children/operations.py`)."""
 
 ToAnybody: TypeAlias = Callable[[str, Sequence[OutboxEntry], Snapshot], object]
 """Notifies agents that wait for states that no agent is assigned to (`work/unassigned_operations.py`)."""
 
 
 class Notifications:
-    """Delivers the notifications that runs owe."""
+    """Delivers the notifications in the outboxes of runs."""
 
     def __init__(
         self,
@@ -68,8 +68,8 @@ class Notifications:
     ) -> None:
         """Deliver through the platform; with `together` a page at a time, where that is one step for it.
 
-        With `lanes` agents on remote platforms are told there, each platform by itself. Persons are no agents of a
-        remote platform: what it does not know as one is told through `people`.
+        With `lanes`, each remote platform notifies its agents independently. A person is not an agent of a remote
+        platform: recipients that it does not know are notified through `people`.
         """
         self._lanes = lanes
         self._at_once = None if together is None else PromptDelivery(self._lanes_of, together)
@@ -84,14 +84,14 @@ class Notifications:
         self._name = f"relay-{secrets.token_hex(4)}"
 
     def tell_at_once(self, workflow_id: str, notices: Sequence[Notice], seen: Snapshot, writer: str) -> None:
-        """Tell agents other than the writer of states that a commit made ready, before what it owes is delivered."""
+        """Notify agents other than the writer of states that a commit made ready, before the outbox is delivered."""
         if self._at_once is not None:
             self._at_once.tell(workflow_id, notices, seen, writer)
 
     def notify_next(
         self, workflow_id: str, source: str | None, *, reason: str | None = None, payload: Json = None
     ) -> list[Target]:
-        """Deliver what is owed. Return the outcome for it and for each follower of `source` (None: of the start)."""
+        """Deliver the outbox. Return the outcomes, and those of each follower of `source` (None: of the start)."""
         if source is not None:
             self._plane.place(workflow_id, source)  # raises UnknownState before anything is delivered
         delivered = {target.state: target for target in self.deliver(workflow_id, payload=payload)}
@@ -107,7 +107,7 @@ class Notifications:
         ] + others
 
     def notify(self, workflow_id: str, state: str, *, reason: str, payload: Json = None) -> Target:
-        """Notify the agent of one state again, told before or not; set its timer, if Redis has lost it."""
+        """Notify the agent of one state again, or for the first time; set its timer, if Redis has lost it."""
         set_timer(self._plane, workflow_id, self._plane.path(workflow_id, state))
         snapshot = self._read(workflow_id, (state,))
         doc = snapshot.states.get(state)
@@ -127,7 +127,7 @@ class Notifications:
         return target
 
     def _record(self, workflow_id: str, path: str, entry: OutboxEntry, target: Target, snapshot: Snapshot) -> None:
-        """Record that the agents of a ready state were told once more, for views of the run."""
+        """Record that the agents of a ready state were notified once more, for views of the run."""
         assert snapshot.meta is not None, "read() raises for a run that does not exist"
         if not is_ready(snapshot.meta, snapshot.states[entry.state or path], snapshot.now):
             return
@@ -137,12 +137,12 @@ class Notifications:
         self._records.record(workflow_id, path, announcement.after(before.sent))
 
     def deliver(self, workflow_id: str, *, payload: Json = None) -> list[Target]:
-        """Hand owed notifications to their agents, a page of them. Entries that no agent can take yet stay."""
+        """Deliver a page of the outbox to its agents. Entries that no agent can take yet stay."""
         entries = self._outbox.take(workflow_id, self._name, self._page)
         return self._settle_all(workflow_id, entries, payload)
 
     def deliver_all(self, workflow_id: str) -> int:
-        """Deliver all that nobody has taken, and a page of what its deliverer did not settle. Return how many."""
+        """Deliver all entries that are not taken, and a page of stalled ones. Return how many were handled."""
         done, is_more = 0, True
         while is_more:
             entries = self._outbox.take(workflow_id, self._name, self._page)
@@ -153,7 +153,7 @@ class Notifications:
 
     def _hand_on(self, workflow_id: str, entries: list[OutboxEntry]) -> int:
         """Deliver entries, those to remote platforms in their lanes. Return how many were handled until now."""
-        told, entries = self._settle_told(workflow_id, entries)
+        told, entries = self._settle_prompt(workflow_id, entries)
         done = len(told)
         entries = [entry for entry in entries if not self._is_for_run(workflow_id, entry)]
         if self._lanes is None or not entries:
@@ -172,24 +172,26 @@ class Notifications:
         return len(self._settle_all(workflow_id, [entry], None))
 
     def take_leave(self, workflow_id: str) -> None:
-        """Deliver what a run owes that is about to be deleted.
+        """Deliver the notifications of a run that is about to be deleted.
 
-        What it owes other runs is done here even where a deliverer has taken it: that one may find no run any more.
+        Entries for other runs are carried out here even if a deliverer has taken them: it may no longer find the run.
         """
         self.deliver_all(workflow_id)
         for entry in self._outbox.left(workflow_id):
             self._is_for_run(workflow_id, entry)
 
     def _settle_all(self, workflow_id: str, entries: list[OutboxEntry], payload: Json) -> list[Target]:
-        told, entries = self._settle_told(workflow_id, entries)
+        told, entries = self._settle_prompt(workflow_id, entries)
         entries = [entry for entry in entries if not self._is_for_run(workflow_id, entry)]
-        told = told if payload is None else []  # they were told without it
+        told = told if payload is None else []  # those agents got it without the payload
         if not entries:
             return told
         return told + self._settle_current(workflow_id, entries, self._of_entries(workflow_id, entries), payload)
 
-    def _settle_told(self, workflow_id: str, entries: Sequence[OutboxEntry]) -> tuple[list[Target], list[OutboxEntry]]:
-        """Record and remove what agents were told at once, after the commit. Return that, and the other entries."""
+    def _settle_prompt(
+        self, workflow_id: str, entries: Sequence[OutboxEntry]
+    ) -> tuple[list[Target], list[OutboxEntry]]:
+        """Record and remove entries that were delivered right after the commit. Return those, and the other entries."""
         if self._at_once is None:
             return [], list(entries)
         handled: list[tuple[OutboxEntry, TellingOutcome]] = []
@@ -226,7 +228,7 @@ class Notifications:
     def _settle_current(
         self, workflow_id: str, entries: Sequence[OutboxEntry], snapshot: Snapshot, payload: Json
     ) -> list[Target]:
-        """Remove what is outdated, and deliver the rest: to inboxes together, to remote platforms one by one."""
+        """Remove outdated entries, and deliver the rest: to inboxes together, to remote platforms one by one."""
         outdated, current = list[OutboxEntry](), list[OutboxEntry]()
         for entry in entries:
             (outdated if is_outdated(entry, snapshot) else current).append(entry)
@@ -262,7 +264,7 @@ class Notifications:
         return True
 
     def told(self, workflow_id: str, states: Iterable[str]) -> Mapping[str, Told]:
-        """Return how the agents of these states were told of them, and what prevented it. For views of a run."""
+        """Return how the agents of these states were notified, and what prevented it. For views of a run."""
         return self._records.read(workflow_id, states)
 
     def _read_followers(self, workflow_id: str, source: str | None) -> tuple[tuple[str, ...], Snapshot]:
@@ -287,7 +289,7 @@ class Notifications:
     def _settle_together(
         self, workflow_id: str, entries: Sequence[OutboxEntry], snapshot: Snapshot, payload: Json
     ) -> list[Target]:
-        """Tell the agents of these entries, record what became of it, and remove the entries that are done with."""
+        """Notify the agents of these entries, record the outcomes, and remove the entries that are done with."""
         targets = self._sender.send_all(workflow_id, entries, snapshot, payload)
         if metrics.current is not None:
             metrics.current.notified([outcome_name(target) for target in targets])
@@ -312,7 +314,7 @@ class Notifications:
     def _tell(
         self, workflow_id: str, state: str, snapshot: Snapshot, reason: str, source: str | None, payload: Json
     ) -> Target:
-        """Return the outcome for a follower without an outbox entry: it was told before, or is not ready."""
+        """Return the outcome for a follower without an outbox entry: notified now or before, or not ready."""
         doc = snapshot.states[state]
         assert snapshot.meta is not None, "read() raises for a run that does not exist"
         if not is_ready(snapshot.meta, doc, snapshot.now):

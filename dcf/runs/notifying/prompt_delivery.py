@@ -1,10 +1,9 @@
 """Tells agents of states that a commit made ready for them at once, in the thread that has committed.
 
-What a commit owes is delivered from the run's outbox by another thread, a millisecond later: too late for work that
-goes from one agent to the next. Only inboxes in Redis are filled here, in one packet, and only of agents other than the
-one that wrote: that one is given its next work with its answer. Who is told is decided as for any delivery. What was
-told is kept until its outbox entry is settled. If this process dies before, the entry is delivered by another under the
-same event id, which the inbox drops.
+Another thread delivers the run's outbox a millisecond after a commit: too late for work that goes from one agent to the
+next. Only inboxes in Redis are filled here, in one packet, and not that of the agent that wrote: its answer contains
+its next work. The recipients are chosen as for any delivery. The outcome is kept until the outbox entry is settled. If
+this process dies before, another one delivers the entry under the same event id, which the inbox drops.
 """
 
 import threading
@@ -24,29 +23,29 @@ from dcf.values.json_text import Json
 from dcf.values.records import record
 
 _MOST: Final = 8
-"""States that are told of at once; of more, as when a Map opens, agents are told by the other thread."""
+"""Most states that are announced at once; for more, as when a Map opens, the other thread does it."""
 
 _MOST_POSTS: Final = 32
-"""Agents that are told at once; where pools have more, the other thread tells them."""
+"""Most agents that are notified at once; for larger pools the other thread does it."""
 
 _MOST_KEPT: Final = 4096
 
 DeliverAll: TypeAlias = Callable[[Sequence[Post]], Sequence[Delivery]]
-"""Delivers several events at once, each by itself."""
+"""Delivers several events in one call, each independently."""
 
 LanesOf: TypeAlias = Callable[[Sequence[str | None]], Sequence[str | None]]
-"""Returns the lane of each agent: None for one whose inbox is in Redis."""
+"""Returns the lane of each agent: None for an agent with an inbox in Redis."""
 
 _Event: TypeAlias = tuple[str, str, str | None, int]
 """A run, and the type, state and epoch of an outbox entry."""
 
 _Pool: TypeAlias = tuple[OutboxEntry, Sequence[str]]
-"""An outbox entry, and agents that may be told of it."""
+"""An outbox entry, and its possible recipients."""
 
 
 @record(frozen=True, slots=True)
 class ToldAtOnce:
-    """Who was told of a state, and who could not be told, at this server time."""
+    """The agents that were notified of a state at this server time, and those that could not be notified."""
 
     told: Sequence[tuple[str, Delivery]]
     failed: Sequence[tuple[str, Delivery]]
@@ -63,9 +62,9 @@ class PromptDelivery:
         self._told: dict[_Event, ToldAtOnce] = {}
 
     def tell(self, workflow_id: str, notices: Sequence[Notice], seen: Snapshot, writer: str) -> None:
-        """Tell the agents of the states that became ready. What fails is left to the delivery from the outbox.
+        """Notify the agents of the states that became ready. Failures are left to the delivery from the outbox.
 
-        In a run that is paused or blocked nobody can take them: their agents are told when it goes on.
+        In a paused or blocked run no agent can lease them: their agents are notified when the run continues.
         """
         entries = [entry for entry in map(_entry, notices) if entry is not None]
         if not entries or len(entries) > _MOST or seen.meta is None or seen.meta.is_halted:
@@ -98,7 +97,7 @@ class PromptDelivery:
         ]
 
     def take(self, workflow_id: str, entry: OutboxEntry) -> ToldAtOnce | None:
-        """Return who was told of an entry of the outbox, and forget it; None if nobody was."""
+        """Return the outcome for an entry of the outbox, and forget it; None if no agent was notified at once."""
         with self._lock:
             return self._told.pop(_event(workflow_id, entry), None)
 
@@ -128,7 +127,7 @@ def _entry(notice: Notice) -> OutboxEntry | None:
 
 
 def _others(workflow_id: str, entry: OutboxEntry, seen: Snapshot, writer: str) -> Sequence[str]:
-    """Return the agents that may be told; none if the writer may take the state, or if nobody is assigned."""
+    """Return the possible recipients; none if the writer may take the state, or if no agent is assigned."""
     agents = recipients(workflow_id, entry, seen)
     return () if writer in agents else agents
 

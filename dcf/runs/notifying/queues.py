@@ -1,7 +1,7 @@
-"""Lanes: each remote platform has delivery threads of its own, so that one that is slow holds up no other.
+"""Lanes: each remote platform has delivery threads of its own, so that a slow platform delays no other.
 
-An entry that waited so long in its lane that another process may have taken it over is dropped here; it stays owed. The
-same goes for entries beyond what a lane holds. It decides nothing about who is told.
+An entry that waited so long in its lane that another process may have taken it over is dropped here; it stays in the
+outbox. The same applies to entries for which a lane has no room. This module must not choose recipients.
 """
 
 import threading
@@ -60,7 +60,7 @@ class Lane:
                 done += self._settle(workflow_id, entry)
             except Exception:
                 with self._lock:
-                    self._waiting.pop(workflow_id, None)  # they stay owed; nobody would come back for them here
+                    self._waiting.pop(workflow_id, None)  # they stay in the outbox, for another attempt
                 raise
 
 
@@ -78,7 +78,7 @@ class Lanes:
         self._is_closed = False
 
     def sort(self, agents: Sequence[str | None]) -> list[str | None]:
-        """Return the lane of each agent; None for one that no lane is needed for."""
+        """Return the lane of each agent; None for an agent that needs no lane."""
         kinds = self._lane_of([agent for agent in agents if agent is not None])
         return [None if agent is None else kinds.get(agent) for agent in agents]
 
@@ -100,7 +100,7 @@ class Lanes:
         return sum(lane.threads.wait(max(0.0, until - time.monotonic())) for lane in self._all())
 
     def close(self) -> None:
-        """Take no more, and wait briefly for what is under way; what waits stays owed."""
+        """Accept no more entries, and wait briefly for present deliveries; waiting entries stay in the outbox."""
         self._is_closed = True
         for lane in self._all():
             lane.threads.close()

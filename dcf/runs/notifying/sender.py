@@ -1,7 +1,7 @@
 """Hands the event of an outbox entry to the agents that may take its state. It does not record who was notified.
 
 Every member of a pool with an inbox in Redis is notified: that is one packet, the first member to acquire the lease
-works, and the inboxes of the others drop what is no longer true. A message to a remote platform wakes an agent, often
+works, and the inboxes of the others drop outdated events. A message to a remote platform wakes an agent, often
 a model that costs money, without success if another member was faster. So a member there is notified if it has its
 turn, and another one only if no member took the event so far.
 """

@@ -1,4 +1,4 @@
-"""Judges events that waited in an inbox: whether they are still true. Reads runs, and changes nothing."""
+"""Says whether events that waited in an inbox are still true. It reads runs, and must not change them."""
 
 from collections.abc import Mapping, Sequence
 

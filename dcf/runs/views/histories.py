@@ -1,7 +1,7 @@
 """Reads the histories of runs in pages, filtered by state, type and time. Never writes.
 
-What one page costs is bounded: it reads so many entries at most, and says from where to go on, also where few of them
-were wanted.
+The cost of a page is bounded: it reads a limited number of entries, and says where the next page begins, even if few of
+them matched.
 """
 
 import time
@@ -24,7 +24,7 @@ _FOLLOW_S: Final = 0.2
 
 @record(frozen=True, slots=True, kw_only=True)
 class EventPage:
-    """Events that were wanted, in the order asked for. `next_cursor` is set where there may be more."""
+    """The matching events, in the requested order. `next_cursor` is set if there may be more."""
 
     events: tuple[Happening, ...]
     next_cursor: str | None = None
@@ -70,7 +70,7 @@ class Histories:
     def follow(
         self, workflow_id: str, query: EventQuery, *, cursor: str | None = None, onwards: bool = False
     ) -> Iterator[Happening]:
-        """Yield all events from the oldest; with `onwards` also those to come, until the run is over."""
+        """Yield all events from the oldest; with `onwards` also those to come, until the run has ended."""
         last = cursor
         while True:
             is_over = self._status(workflow_id) is not RunStatus.RUNNING

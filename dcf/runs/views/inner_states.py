@@ -59,7 +59,7 @@ def pick(paths: Iterable[str], *, each: int, most: int) -> Picked:
 
 
 def following(paths: Sequence[str], after: str | None) -> Sequence[str]:
-    """Return the paths of an overview that come behind this one, which may have ended meanwhile."""
+    """Return the paths of an overview that come after this one, which may have ended since."""
     if after is None:
         return paths
     if after in paths:

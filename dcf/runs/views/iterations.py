@@ -98,7 +98,7 @@ def _current(found: Snapshot) -> Mapping[str, StateDoc]:
 
 
 def _iteration(index: int, scope: str, machine: Machine, docs: Mapping[str, StateDoc]) -> Iteration:
-    """Fold the states of an iteration: what is open counts first, then how it ended."""
+    """Fold the states of an iteration: open states count first, then the way in which it ended."""
     there = {path: docs[path] for name in machine.states if (path := join(scope, name)) in docs}
     if not there:
         return Iteration(index=index, status="pending")
@@ -125,7 +125,7 @@ def _rank(doc: StateDoc, machine: Machine, path: str) -> int:
 
 
 def _failed_lately(histories: Histories, workflow_id: str, owner: str, size: int, most: int) -> tuple[int, ...]:
-    """Return the iterations in which a state failed, by the last events that tell of failures."""
+    """Return the iterations in which a state failed, by the last events that report failures."""
     query = EventQuery(types=frozenset({"StateFailed"}), newest_first=True)
     events = histories.page(workflow_id, query, limit=_FAILED_EVENTS).events
     indexes = dict.fromkeys(_index(one.state, owner) for one in events if one.state and within(one.state, owner))

@@ -1,6 +1,6 @@
 """The list of runs: pages of it for the command line, tools and pages. Never writes.
 
-How a page is read stands in `store/lists/pages.py`, what belongs on it in `core/listing/runs.py`.
+`store/lists/pages.py` reads a page, and `core/listing/runs.py` says what belongs on it.
 """
 
 from dcf.core.listing.runs import LONGEST_PAGE, Counts, RunPage, RunQuery

@@ -87,7 +87,7 @@ def glance(plane: ControlPlane, workflow_id: str) -> Glance:
     if meta is None or head.meta_document is None:
         raise UnknownRun(workflow_id)
     run = transactions.run(workflow_id)
-    if not run.is_that_of(meta) or run.definition.units is not None:  # one that grows has more by now, perhaps
+    if not run.is_that_of(meta) or run.definition.units is not None:  # an open run may have more states by now
         run = transactions.load(workflow_id)
     definition = run.definition
     inside = [path for path in listed if "/" in path and needs.place_of(definition, path) is not None]

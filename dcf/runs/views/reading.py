@@ -35,7 +35,7 @@ _CHUNK: Final = 200
 
 
 def _used(found: Snapshot) -> dict[str, Json]:
-    """Return what the run's work used up, beside its meta document; nothing where nothing was reported."""
+    """Return the run's usage, as a field next to its meta document; empty if no usage was reported."""
     return {"usage": sums_shown(found.usage)} if found.usage else {}
 
 
@@ -100,7 +100,7 @@ class RunViews:
         return self._told.read(workflow_id, [path]).get(path, NEVER_TOLD)
 
     def _signals(self, workflow_id: str, *, asked: bool = True) -> dict[str, Json]:
-        """Return the signals that a run keeps, without their payloads; nothing where it keeps none."""
+        """Return the signals that a run stores, without their payloads; empty if there are none."""
         if not asked or not self._plane.transactions.run(workflow_id).definition.takes_signals:
             return {}
         kept = (self._store.read(workflow_id, ReadSet(signals=True)).signals or NO_SIGNALS).kept

@@ -48,7 +48,7 @@ class StateView:
 
     `ready`: a lease on it could be granted now, and since `ready_since` if the documents tell. `agents` are the
     assigned ones; if empty, any agent may take it. `awaits_start`: it is ready but the run was not started, so no
-    agent was told. `is_paused`: it would be ready if the run were not paused, `is_blocked`: if no issue blocked it.
+    agent was notified. `is_paused`: it would be ready if the run were not paused, `is_blocked`: if no issue blocked it.
     `told` says how its agents were notified of it, if that was read. `given` (the input) and `output` are MISSING if
     there is no such document. A Parallel or Map may have a `tally` of what has ended inside.
     """
@@ -75,7 +75,7 @@ class StateView:
         shown = public_state(self.doc) | {"ready": self.ready, "agents": list(self.agents)}
         if self.ready:
             since = None if self.ready_since is None else to_text(self.ready_since)
-            shown |= {"ready_since": since, "awaits_start": self.awaits_start, **self._told_as_json()}
+            shown |= {"ready_since": since, "awaits_start": self.awaits_start, **self._notifications_as_json()}
         if self.is_paused:
             shown["paused"] = True
         if self.is_blocked:
@@ -85,7 +85,7 @@ class StateView:
         return shown
 
     def summary(self) -> dict[str, Json]:
-        """Return what matters at a glance as JSON; what is empty is left out."""
+        """Return the most important fields as JSON; empty ones are left out."""
         doc = self.doc
         shown: dict[str, Json] = {
             "status": doc.status.value,
@@ -99,7 +99,7 @@ class StateView:
         }
         return {name: value for name, value in shown.items() if value is not None}
 
-    def _told_as_json(self) -> dict[str, Json]:
+    def _notifications_as_json(self) -> dict[str, Json]:
         """Return how often its agents were notified in this visit, and why the last notification did not arrive."""
         epoch = self.doc.lease.epoch
         trouble = self.told.trouble(epoch)
@@ -142,7 +142,7 @@ class RunView:
         return found if isinstance(found, str) else None
 
     def as_json(self) -> dict[str, Json]:
-        """Return it as JSON, the outputs beside the states."""
+        """Return it as JSON, with the outputs separate from the states."""
         outputs = {path: state.output for path, state in self.states.items() if state.output is not MISSING}
         states = {path: state.as_json() for path, state in self.states.items()}
         return {"meta": dict(self.document), "states": states, "outputs": outputs, "more": dict(self.more)}

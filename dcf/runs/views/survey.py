@@ -1,6 +1,6 @@
 """Reads the status of every state of a run, also inside Parallel and Map, for a diagram, in a bounded number of reads.
 
-Open states are read first, then ended ones, outer scopes before inner ones. What was not read is counted.
+Open states are read first, then ended ones, outer scopes before inner ones. States that were not read are counted.
 """
 
 from collections import deque
@@ -32,7 +32,7 @@ Docs = Mapping[str, StateDoc]
 
 @record(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """A run to be drawn. `shares` has those of Maps, by path; `left_out` counts documents that were not looked for."""
+    """A run to be drawn. `shares` has those of Maps, by path; `left_out` counts documents that were not read."""
 
     machine: Machine
     meta: Mapping[str, Json]

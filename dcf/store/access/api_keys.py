@@ -73,10 +73,10 @@ redis.call('EXPIRE', KEYS[2], ARGV[6])
 return {clock, found, stored, '0', '', 1}
 """
 )
-"""Looks a key up and takes one call from its rates, if the secret is right; a call that is one too many takes nothing.
+"""Reads a key, and takes one call from its rates if the secret is right and no rate is exceeded.
 
-What is left of a rate is written to no replica and no file: a disk would be waited for at every call, and what is lost
-is one burst. A Redis that refuses writes still answers; the call is then not counted.
+The rest of a rate is written to no replica and no file: each call would wait for a disk, and a crash costs one burst at
+most. A Redis that refuses writes still answers; the call is then not counted.
 """
 
 _RATE_LIFE_S: Final = 3600
@@ -188,7 +188,7 @@ class AccessKeys:
         return any(one.standing(now) == "active" and Scope.READ in one.scopes for one in records)
 
     def revoke(self, key_id: str) -> ApiKey:
-        """Revoke a key for good. Idempotent.
+        """Revoke a key permanently. Idempotent.
 
         A Redis without free memory refuses writes but not deletes; then the record is deleted instead.
         """
@@ -203,7 +203,7 @@ class AccessKeys:
         return found
 
     def delete(self, key_id: str) -> None:
-        """Remove a key and its list entry, so that nothing tells of it any more. Idempotent."""
+        """Remove a key and its list entry, so that no trace of it is left. Idempotent."""
         self._connections.send(("DEL", keys.access_key(key_id)), ("ZREM", self._list_with(key_id), key_id))
 
     def _list_with(self, key_id: str) -> str:
@@ -218,9 +218,9 @@ class AccessKeys:
         return admit(text, record, now, account)
 
     def acting(self, name: str) -> Caller | None:
-        """Return the caller of this name, for what dcf does later at its order, and count a call.
+        """Return the caller of this name, for work that dcf does later on its behalf, and count a call.
 
-        Return None if its key is not valid any more.
+        Return None if its key is no longer valid.
         """
         key_id = name.removeprefix(KEY_CALLER)
         form = self._connections.form
@@ -229,9 +229,9 @@ class AccessKeys:
         return None if text is None else self.admit_digest(key_id, read_key(load(text)).digest)
 
     def admit_digest(self, key_id: str, digest: str) -> Caller | None:
-        """Return the caller of the key with this digest, for who has shown the key before, and count a call.
+        """Return the caller of the key with this digest, for a caller that has shown the key before, and count a call.
 
-        Return None if the key is not valid any more.
+        Return None if the key is no longer valid.
         """
         record, account, now = self._counted(key_id, digest)
         return _caller_of(record, digest, now, account)

@@ -4,8 +4,8 @@ A change inside a run is written to the run's history, in the same transaction. 
 file, an agent on Letta), so a change has two entries: one before it, without which it is not made, and one with its
 outcome. If the process dies between them, the change is listed without an outcome.
 
-Each author has a share of its own, so that no key can push out what others did: beside the stream, one index for each
-author lists its entries, and only that author's oldest ones go when it has too many.
+Each author has a share of the trail, so that no key can push out the entries of others. One index for each author lists
+the author's entries in the stream. When there are too many, the oldest entries of that author are removed.
 """
 
 import logging
@@ -76,7 +76,7 @@ class Recording:
 class AuditEntry:
     """One entry: what was called, with what, by whom. `outcome` None: it is under way, or its process died.
 
-    `of` is the id of the change that an entry tells the outcome of; only an export has such entries.
+    `of` is the id of the change whose outcome an entry reports; only an export has such entries.
     """
 
     entry_id: str
@@ -166,7 +166,7 @@ class AuditTrail:
     def each(self, after: str | None = None, wanted: AuditFilter = EVERYTHING) -> Iterator[AuditEntry]:
         """Yield every entry after this one (None: from the oldest), oldest first; the outcome of a change is its own.
 
-        So nothing is missed: an export that goes on after the last id finds the outcomes that came later.
+        So no entry is missed: an export that continues after the last id finds the outcomes that came later.
         """
         first = str(wanted.since) if after is None or _ms(after) < wanted.since else f"({after}"
         while True:
@@ -198,7 +198,7 @@ class AuditTrail:
             last = f"({found[-1][0].decode()}"
 
     def _of_one(self, author: str, count: int, since: int) -> Iterator[Reply]:
-        """Yield the entries of the shares that an author's may be in: what others did costs nothing."""
+        """Yield the entries of the shares that may have an author's entries, without reading those of other authors."""
         shares = [self._ids(keys.audit_share(share), count, since) for share in _shares(author)]
         ids = (entry_id for _, entry_id in merge(*shares, reverse=True))
         while page := list(islice(ids, count)):

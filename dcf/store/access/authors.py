@@ -1,7 +1,7 @@
 """The author of changes and the account of its key, as context variables that the writers of Redis read.
 
 A context variable and not a parameter: no decision depends on it, and every operation would have to pass it on. The
-clock and the command line set no author; their changes are dcf's own.
+timer loop and the command line set no author; their changes are dcf's own.
 """
 
 from collections.abc import Iterator

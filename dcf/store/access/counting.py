@@ -1,11 +1,14 @@
 """Counts documents for API keys on a Redis Cluster, where a document and what its owner holds are in different slots.
 
 A single server does it in the script that writes the document (`quota_scripts`, `definitions`,
-`text_index/scripts.py`). On a cluster there are three steps: `hold` counts the larger of the old and the new size, if
-the quotas allow it; then the document is written, with an entry in the register of its slot that says who owns it; then
-`settle` counts what it has now. So after a crash a key may seem to hold more than it does, never less, until the
-document is written again, or gone and found so by the next `hold` or by the sweep. Of two writers at once the later
-`hold` decides what is counted.
+`text_index/scripts.py`). On a cluster there are three steps:
+
+1. `hold` counts the larger of the old and the new size, if the quotas allow it.
+2. The document is written, with an entry in the register of its slot that names its owner.
+3. `settle` counts the new size.
+
+So after a crash the count of a key may be too high, never too low. The next write of the document corrects it. For a
+deleted document the next `hold` or the reconciliation does. Of two writers at once the later `hold` decides the count.
 """
 
 import secrets
@@ -114,9 +117,9 @@ _CLUSTER: Final = 2
 
 @record(frozen=True, slots=True, kw_only=True)
 class Owned:
-    """An entry of a register: whose document it is, its bytes, seconds that it is kept (0: forever), and its mark.
+    """An entry of a register: the owner of a document, its bytes, its lifetime in seconds (0: no limit), and its mark.
 
-    The mark is of the write that made it; for an earlier one's entry, see `settle`.
+    The mark is that of the write that made the entry; `settle` compares it.
     """
 
     owner: str
@@ -127,7 +130,7 @@ class Owned:
 
 @record(frozen=True, slots=True, kw_only=True)
 class CountedDocument:
-    """A write of a document that is to be counted for an owner. `life_s` 0: it is kept for ever.
+    """A write of a document that is to be counted for an owner. `life_s` 0: the document is kept without a limit.
 
     `receipt` is the key of the receipt of a change by hand, its bytes, and for how many seconds it is kept.
     """
@@ -145,7 +148,7 @@ def new_mark() -> str:
 
 
 def owned(connections: Connections, key: str) -> Owned | None:
-    """Return what the register says of a document; None where it says nothing."""
+    """Return the entry of a document in the register; None if there is none."""
     (text,) = connections.send(("HGET", companion_keys.register(key, connections.shards), key))
     if text is None:
         return None

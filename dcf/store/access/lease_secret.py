@@ -2,10 +2,10 @@
 
 | key | type | writer | lifetime |
 |---|---|---|---|
-| `cp:idx:lease-secret` | string | the first process that serves such a client | for ever |
+| `cp:idx:lease-secret` | string | the first process that serves such a client | no limit |
 
-Whoever has the secret can act for every such client, so no tool reads this key. It changes nothing but new leases if it
-is deleted: holders of older ones then wait until these expire.
+A reader of the secret can act for every such client, so no tool reads this key. Deleting the key affects only new
+leases: holders of older leases then wait until these expire.
 """
 
 import hashlib

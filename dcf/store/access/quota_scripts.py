@@ -1,6 +1,6 @@
 """The Lua scripts that count what API keys hold. Each is atomic, so what it counts always agrees with its entries.
 
-They build keys of owners from the prefixes that they are given, because a write also gives back to an earlier owner.
+They build keys of owners from prefixes in their arguments, because a write also changes the count of an earlier owner.
 They send nothing themselves: `quotas` makes commands of them.
 """
 
@@ -41,7 +41,7 @@ local function free_runs(quota, runs, part, before, after, now)
   redis.call('HSET', quota, 'looked', now)
 end
 """
-"""Gives back what is held of runs that are gone: asked for before a refusal, every ten seconds at most.
+"""Frees the quota of runs that no longer exist: called before a refusal, every ten seconds at most.
 
 A run that was entered in the last minute may be about to be created. Runs are looked at by `lists.elsewhere`.
 """
@@ -162,7 +162,7 @@ redis.call('ZREM', KEYS[2], ARGV[1])
 return 1
 """
 )
-"""Gives back a document that is gone."""
+"""Frees the quota of a document that no longer exists."""
 
 FORGET_RUN: Final = (
     LOOK
@@ -246,7 +246,7 @@ drop_receipts(quota, KEYS[5], tonumber(redis.call('TIME')[1]))
 return 1
 """
 )
-"""Counts the events and the data of a commit. What was counted before under the same name is not counted again."""
+"""Counts the events and the data of a commit. A commit that was counted under the same name is not counted again."""
 
 MAY_NOTIFY: Final = (
     LOOK

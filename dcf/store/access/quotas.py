@@ -1,8 +1,8 @@
-"""What API keys hold in Redis: documents, runs and their data, entries in inboxes. Counted once for all servers.
+"""Counts the use of Redis by API keys: documents, runs and their data, entries in inboxes. Once for all servers.
 
-A document is written and counted in one script, exactly. A run is entered before it is created, and its data before
-each commit, in the same packet: after a crash a key may seem to hold more than it does, never less. What is gone is
-given back by the script that would refuse, or by the sweep (`lists.checks`).
+A document is written and counted in one script, exactly. A run is counted before it is created, and its data before
+each commit, in the same round trip: after a crash a count may be too high, never too low. The script that would refuse
+frees the quota of deleted things first; so does the reconciliation (`lists.checks`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,7 +35,7 @@ _META_BEFORE, _META_AFTER = RunKeys("\0").meta.split("\0")
 class DocumentWrite:
     """A write of a document: its text (None deletes it), and the receipt.
 
-    `life_s` is for how long it is kept from now on, 0 for ever; None keeps its own, or gives the default to a new one.
+    `life_s` is its lifetime from now on, 0 without a limit. None keeps the present one, or sets the default if new.
     """
 
     text: str | None
@@ -50,7 +50,7 @@ def document_command(
 ) -> Command:
     """Return the command that writes a document if the account's quotas allow it. Read its reply with `refusal_in`.
 
-    What no API key wrote is counted for the local user, to whom nothing is refused.
+    A document that no API key wrote is counted for the local user, who has no quota.
     """
     quotas = None if account is None else account.quotas
     return (
@@ -70,14 +70,14 @@ def receipt_command(receipt: str, text: str, life_s: int, account: Account) -> C
 
 
 def forget_document(owner: str, name: str) -> Command:
-    """Return the command that gives back a document, if it is gone."""
+    """Return the command that frees the quota of a document, if it no longer exists."""
     listed = keys.quota(owner, "docs")
     script = ("EVAL", quota_scripts.FORGET_DOCUMENT, 2, keys.DOCUMENTS, listed)
     return (*script, name, keys.quota(""), keys.quota("", "docs"))
 
 
 def forget_run(owner: str, workflow_id: str) -> Command:
-    """Return the command that gives back what is held of a run, if it is gone."""
+    """Return the command that frees the quota of a run, if it no longer exists."""
     keyed = (keys.quota(owner), keys.quota(owner, "runs"), keys.quota(owner, "live"))
     script = ("EVAL", quota_scripts.FORGET_RUN, 3, *keyed)
     return (*script, workflow_id, KeyText(keys.quota(owner, "part")), RunKeys(workflow_id).meta)
@@ -117,7 +117,7 @@ def refusal_in(reply: Reply) -> Refusal | None:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What a key holds."""
+    """The use of Redis by one key."""
 
     stored_bytes: int
     documents: int
@@ -127,13 +127,13 @@ class Usage:
 
 
 class QuotaUsage:
-    """What the keys of one Redis hold."""
+    """Reads and changes the use of one Redis by its keys."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
     def of(self, key_id: str) -> Usage:
-        """Return what a key holds; what went away in the last hour may still be counted."""
+        """Return the use of a key; things that were deleted in the last hour may still be counted."""
         stored, documents, live, entries, artifacts = self._connections.send(
             ("HMGET", keys.quota(key_id), "bytes", "receipts"),
             ("ZCARD", keys.quota(key_id, "docs")),
@@ -151,7 +151,7 @@ class QuotaUsage:
         )
 
     def may_notify(self, account: Account | None) -> Refusal | None:
-        """Refuse where the notifications of this key have made too many entries that nobody has acknowledged."""
+        """Refuse if notifications of this key have made too many entries that are not acknowledged yet."""
         if account is None:
             return None
         listed = keys.quota(account.key_id, "inbox")

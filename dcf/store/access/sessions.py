@@ -35,7 +35,7 @@ return {found[1], found[2]}
 """
 """Finds a session, and lets it live on for a request of a person.
 
-That is a write, so it is done only after a twentieth of the time is over.
+That is a write, so it is done only after a twentieth of the time has passed.
 """
 
 
@@ -62,7 +62,7 @@ class WebSessions:
     def caller(self, session_id: str, *, prolongs: bool = True) -> Caller | None:
         """Return who is logged in, as their key is now, and count a call; None if the session or the key has ended.
 
-        What a page asks for by itself does not prolong the session.
+        Automatic requests of a page do not prolong the session.
         """
         found = self._found(session_id, prolongs=prolongs)
         return None if found is None else self._keys.admit_digest(*found)
@@ -87,9 +87,9 @@ class WebSessions:
 
     @frees_memory
     def clicked_before(self, click: str) -> str | None:
-        """Return what was remembered of the click with this id: empty while it is carried out, None for a new one.
+        """Return the stored outcome of the click with this id: empty while it is carried out, None for a new click.
 
-        It is remembered from now on, so that one call only gets None.
+        The click is stored from now on, so that only one call gets the answer None.
         """
         command = ("SET", web_keys.clicked(click), "", "NX", "GET", "EX", _CLICKED_LIFE_S)
         (before,) = self._connections.send(command)
@@ -97,5 +97,5 @@ class WebSessions:
 
     @frees_memory
     def remember(self, click: str, outcome: str) -> None:
-        """Remember what became of a click."""
+        """Store the outcome of a click."""
         self._connections.send(("SET", web_keys.clicked(click), outcome, "XX", "EX", _CLICKED_LIFE_S))

@@ -1,16 +1,16 @@
 """Connections to a Redis Cluster, with what `Connections` offers: one packet may be of the slots of several nodes.
 
 Each command goes to the node of its keys, in the order that `stages` keeps. A redirected command is sent again:
-to another node after MOVED, asked for by name after ASK. What must be of one piece is not: commands from MULTI to EXEC,
-what was read together with a WATCH, and a script that builds keys, of which Redis knows only some before it runs. Those
-come back as errors after which the whole attempt begins anew. A transaction must not follow ASK: while a slot moves,
-one node has some documents of a run and the other the rest, and what is written at the new node as if it were not there
-would be in the way of the one that still comes.
+to another node after MOVED, asked for by name after ASK. Atomic units are not sent again: commands from MULTI to EXEC,
+reads together with a WATCH, and a script that builds keys, of which Redis knows only some before it runs. These come
+back as errors after which the whole attempt starts again. A transaction must not follow ASK. While a slot moves, one
+node has some documents of a run and the other the rest. A document that is written at the new node as if it were new
+would collide with the moved one.
 
 Nodes fail over one by one. An index entry that is lost with its node, after the run that it lists was committed on
 another, would never be missed. So with `DCF_WAIT_REPLICAS` each packet of writes to a node ends with a WAIT: replicas
-have what was written there before another node is sent what relies on it. WAIT only counts what its own connection
-wrote, and what is written again may change nothing. So a small write goes before it.
+have these writes before another node gets writes that rely on them. WAIT only counts writes of its own connection, and
+a repeated write may have no effect. So a small write goes before it.
 """
 
 import time
@@ -25,7 +25,7 @@ from redis.exceptions import AskError, MovedError, TryAgainError
 
 from dcf.errors import StoreUnavailable
 from dcf.jitter import JITTER
-from dcf.store.cluster.keys import barrier_beside, builds_keys, cluster_key, on_cluster, plain_key, slot_of
+from dcf.store.cluster.keys import barrier_for, builds_keys, cluster_key, on_cluster, plain_key, slot_of
 from dcf.store.cluster.nodes import ClusterNodes
 from dcf.store.cluster.reads import joined, parts
 from dcf.store.cluster.stages import Node, Stage, has_written, in_transaction, may_write, owners, stages
@@ -48,7 +48,7 @@ SHARDS: Final = 16
 """Parts of the lists that would otherwise be one key, and so one node's, for all runs or all agents."""
 
 _REDIRECTS: Final = 8
-"""Times that a command is sent again within one packet. Then the caller's attempt begins anew."""
+"""Times that a command is sent again within one packet. Then the caller's attempt starts again."""
 
 
 _CONFIRM_MS: Final = 1000
@@ -58,7 +58,7 @@ _BARRIER_LIFE_S: Final = 60
 
 
 class ClusterConnections(Connections):
-    """Connections to the nodes of one cluster. So many replicas must have what is written to a node."""
+    """Connections to the nodes of one cluster. `wait_replicas` replicas must confirm each write to a node."""
 
     shards = SHARDS
 
@@ -69,7 +69,7 @@ class ClusterConnections(Connections):
 
     @property
     def form(self) -> DocumentForm:
-        """How documents are kept there. A node has the record, so it is asked anew after a connection error."""
+        """How documents are kept there. A node has the record, so it is asked again after a connection error."""
         if self._form is None:
             self._form = self._repeated(
                 lambda: form_of(lambda commands: self.ask(*commands), self.wanted, shards=self.shards)
@@ -96,9 +96,9 @@ class ClusterConnections(Connections):
         return faults.connection_error(error, self._nodes.place)
 
     def servers(self) -> Sequence[Connections]:
-        """Return the connections to each primary, which send there whatever keys a command has, as they are.
+        """Return the connections to each primary, which send commands there unchanged, whatever their keys are.
 
-        It is asked anew which there are.
+        The list of primaries is read again.
         """
         self._nodes.learn()
         try:
@@ -107,16 +107,16 @@ class ClusterConnections(Connections):
             raise self.unavailable(error) from None
 
     def named(self, key: bytes) -> str:
-        """Return a key that SCAN told of, as dcf writes it."""
+        """Return a key in a reply to SCAN, as dcf writes it."""
         return plain_key(key.decode())
 
     def open_waiting(self, key: str) -> redis.asyncio.Redis:
-        """Open an asynchronous client of the node that has a key, for waiting only. It is asked anew which that is."""
+        """Open an asynchronous client of the node that has a key, for waiting only. The map of slots is read again."""
         self._nodes.learn()
         return self._nodes.open_waiting(self._nodes.serving(slot_of(cluster_key(key))))
 
     def nodes_of(self, keys: Iterable[str]) -> Mapping[Node, set[str]]:
-        """Return which of these keys or channels each node has. It is asked anew which that is."""
+        """Return which of these keys or channels each node has. The map of slots is read again."""
         self._nodes.learn()
         found: defaultdict[Node, set[str]] = defaultdict(set)
         for key in keys:
@@ -199,7 +199,7 @@ class _Packets:
         return packet.replies
 
     def _learned_from(self, replies: list[Reply]) -> list[Reply]:
-        """Return the replies. What they say about where slots are is noted, for the next attempt."""
+        """Return the replies, and note moved slots in them for the next attempt."""
         for reply in replies:
             if isinstance(reply, MovedError):
                 self._nodes.moved(reply)
@@ -228,7 +228,7 @@ class _Packets:
         return found
 
     def _carry_out(self, packet: "_Exchanged", stage: Stage) -> None:
-        """Send what is for each node, then read the replies of each."""
+        """Send the commands for each node, then read the replies of each."""
         sent: list[tuple[Connection, list[Command], int]] = []
         given = {node: [packet.commands[at] for at in places] for node, places in stage.items()}
         *others, last = given
@@ -254,14 +254,14 @@ class _Packets:
         """
         sent: list[Command] = [("ASKING",), *commands]
         if self._must_confirm(commands):
-            barrier: Command = ("SET", barrier_beside(commands[0]), "1", "PX", 1)
+            barrier: Command = ("SET", barrier_for(commands[0]), "1", "PX", 1)
             sent += [("ASKING",), barrier, ("WAIT", self._wait_replicas, _CONFIRM_MS)]
         _, *replies = exchange(self._connection(node), sent)
         del replies[len(commands) : len(commands) + 1]  # that to the second ASKING
         return self._confirmed(node, commands, replies)
 
     def _must_confirm(self, commands: Sequence[Command]) -> bool:
-        """Return whether replicas must have what is sent: commands that may write, and do not wait themselves."""
+        """Return whether replicas must confirm the commands: they may write, and do not wait themselves."""
         return self._wait_replicas > 0 and may_write(commands)
 
     def _to_confirm(self, node: Node, commands: Sequence[Command]) -> list[Command]:
@@ -349,7 +349,7 @@ class _Exchanged:
         return [at, at + 1] if is_waited_for else [at]
 
     def firm(self) -> set[int]:
-        """Return the places of what is not sent again by itself: in a transaction, or read together with a WATCH."""
+        """Return the places of commands that are not sent again alone: in a transaction, or together with a WATCH."""
         watched = {slot for slot, command in zip(self.slots, self.commands, strict=True) if command[0] == "WATCH"}
         return in_transaction(self.commands) | {at for at, slot in enumerate(self.slots) if slot in watched}
 

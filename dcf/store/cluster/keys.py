@@ -1,8 +1,8 @@
 """Where keys are in a Redis Cluster: the hash tag that each gets, and the slot of a command. Pure.
 
 A cluster has 16,384 slots, and a command or script may only name keys of one slot. The part of a key between the first
-`{` and the next `}`, its hash tag, decides the slot. dcf makes the same keys for every Redis; for a cluster, a tag is
-written into them just before they are sent. A single server needs nothing of this.
+`{` and the next `}`, its hash tag, decides the slot. dcf makes the same keys for every Redis. For a cluster, a tag is
+written into them just before they are sent. A single server gets the keys without tags.
 
 | key | on a cluster | what shares a slot |
 |---|---|---|
@@ -71,13 +71,13 @@ def cluster_key(key: str) -> str:
     if key.startswith(_RUNS):
         return key if key.startswith("{", 6) else f"{key[:6]}{{{_first(key[6:])}}}{key[6 + len(_first(key[6:])) :]}"
     if key.startswith(_BESIDE):
-        return _beside_on_cluster(key)
+        return _companion_on_cluster(key)
     tag = _tag_of(key.removeprefix(_INDEX)) if key.startswith(_INDEX) else ""
     return f"{_INDEX}{{{tag}}}:{key.removeprefix(_INDEX)}" if tag else key
 
 
 def plain_key(key: str) -> str:
-    """Return the key that `cluster_key` wrote a tag into, without it: what SCAN on a cluster tells of."""
+    """Return a key without the tag that `cluster_key` wrote into it. SCAN on a cluster replies with tagged keys."""
     if key.startswith(_RUNS) and key.startswith("{", 6):
         tag, _, rest = key[7:].partition("}")
         return f"{key[:6]}{tag}{rest}"
@@ -94,7 +94,7 @@ def _first(text: str) -> str:
 
 
 def _tag_of(name: str) -> str:
-    """Return the tag of an index key by what follows `cp:idx:`; empty for a key that needs none."""
+    """Return the tag of an index key by the part after `cp:idx:`; empty for a key without a tag."""
     for beginning in _OF_AGENT:
         if name.startswith(beginning):
             return f"a{agent_shard(_first(name.removeprefix(beginning)))}"
@@ -107,7 +107,7 @@ def _tag_of(name: str) -> str:
     return next((tag for beginning, tag in _TOGETHER.items() if name.startswith(beginning)), "")
 
 
-def _beside_on_cluster(key: str) -> str:
+def _companion_on_cluster(key: str) -> str:
     family, _, rest = key.partition("{")
     named = rest.partition("}")[0]
     placed = cluster_key(named)
@@ -190,7 +190,7 @@ _WITHOUT_KEYS: Final = frozenset(
 
 
 def key_places(command: Command) -> Sequence[int]:
-    """Return at which positions of a command its keys are. Raise AssertionError for one that dcf does not send."""
+    """Return the positions of the keys in a command. Raise AssertionError for a command that dcf does not send."""
     name = str(command[0])
     if name in _WITH_ONE_KEY:
         return _ONE
@@ -224,7 +224,7 @@ def on_cluster(command: Command) -> tuple[Command, int | None]:
     return tuple(words), slots.pop() if slots else None
 
 
-def barrier_beside(command: Command) -> str:
+def barrier_for(command: Command) -> str:
     """Return a key in the slot of the first key of a command, as it is sent, for the small write before WAIT.
 
     There is none for a key without a hash tag that has a `}`, as a document may be called.
@@ -240,7 +240,7 @@ def builds_keys(command: Command) -> bool:
 
 
 def _arguments_on_cluster(words: list[Word], first: int) -> set[int]:
-    """Write the tags into what a script is given beside its keys, in place. Return the slots of these."""
+    """Write the tags into the arguments of a script that are parts of keys, in place. Return the slots of these."""
     if words[1] in {GUARDED, _GUARDED_FROM_RESERVE}:
         return _commands_on_cluster(words, first + 3, int(words[first + 2]))
     if words[1] == COMMIT:

@@ -1,13 +1,13 @@
 """Follows the news of inboxes on a cluster: one connection to each node, however many parts the inboxes are in.
 
-As `news` does on one server. Redis refuses one read over streams of several slots, but a connection may be told what is
-published in channels of all slots of its node. So whoever puts an event in publishes the agent in the channel of its
-part, in the same script. What is published while nobody listens is lost: whenever a channel begins to be followed, on
-this node or on another, its agents may have got something.
+As `news` does on one server. Redis refuses one read over streams of several slots, but a connection can receive the
+messages in channels of all slots of its node. So the script that puts an event in also publishes the agent in the
+channel of its part. A message without a listener is lost: whenever a channel begins to be followed, on this node or on
+another, its agents may have got something.
 
-A node says when it gives a slot away, and so does a primary that is replaced. It does not when it was cut off: it still
-takes subscriptions, as replicas do. So each subscription goes with a question about a key of the same slot, and one is
-asked whenever a node was silent for a while.
+A node reports when it hands a slot over, and so does a primary that is replaced. A node that was cut off does not: it
+still accepts subscriptions, as replicas do. So each subscription goes with a question about a key of the same slot. The
+question is repeated whenever a node was silent for a while.
 """
 
 import asyncio
@@ -31,13 +31,13 @@ from dcf.store.events.news import NewsHeard, NewsLost
 from dcf.store.keys import table as keys
 
 _SILENT_S: Final = 5.0
-"""Seconds without a word after which a node is asked whether it still serves what is followed there."""
+"""Seconds of silence after which a node is asked whether it still serves the channels that are followed there."""
 _PATIENCE_S: Final = 5.0
 """Seconds in which it must answer, or counts as away."""
 _SOON_S: Final = 1.0
-"""A connection that breaks earlier than this is not replaced, so that nobody tries again and again."""
+"""A connection that breaks earlier than this is not replaced, so that no loop reconnects without end."""
 _AGAIN_S: Final = 0.05
-"""Seconds until it is asked who serves a part that its node does not serve any more: others may not know yet."""
+"""Seconds before the next search for the node of a part that has moved: the other nodes may not know it yet."""
 _MOST_IN_VAIN: Final = 100
 """Nodes that are tried in a row for a part, at intervals of `_AGAIN_S`."""
 
@@ -45,7 +45,7 @@ _MOST_IN_VAIN: Final = 100
 class ClusterNews:
     """Follows the channels of the agents until `close`, or until a node cannot be reached; belongs to one event loop.
 
-    A channel is followed as long as its node is reached, also when nobody waits for its agents: there are few.
+    A channel is followed as long as its node is reached, also when no process waits for its agents: there are few.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class ClusterNews:
             for node, of_node in nodes.items():
                 await self._listener(node).follow(of_node)
 
-    def _place_anew(self, channels: Iterable[str]) -> None:
+    def _place_again(self, channels: Iterable[str]) -> None:
         """Have channels followed elsewhere, or there again. Give up those that no node wants."""
         self._in_vain.update(channels)
         in_vain = {channel for channel in channels if self._in_vain[channel] > _MOST_IN_VAIN}
@@ -115,7 +115,7 @@ class ClusterNews:
         self._place(set(channels) - in_vain)
 
     def _give_up(self, channels: Iterable[str], error: StoreUnavailable | StoreUnsuitable) -> None:
-        """Follow channels no more. Who waits from here on begins anew; who waited until here is told."""
+        """Stop following channels. Present waits get the error; a later wait follows its channel again."""
         for channel in channels:
             self._followed.discard(channel)
             del self._in_vain[channel]
@@ -130,7 +130,7 @@ class ClusterNews:
         """Return what listens to a node; it begins to, unless it does already."""
         if node not in self._listeners:
             client = self._connections.open_listening(node)
-            self._listeners[node] = _Listener(client, self._heard, self._begun, self._place_anew)
+            self._listeners[node] = _Listener(client, self._heard, self._begun, self._place_again)
             task = asyncio.create_task(self._listen(node))
             self._listening.add(task)
             task.add_done_callback(self._listening.discard)
@@ -151,7 +151,7 @@ class ClusterNews:
             del self._listeners[node]
             await listener.close()
         if error is None or listener.has_lasted():
-            self._place_anew(listener.channels)
+            self._place_again(listener.channels)
         else:
             self._give_up(listener.channels, error)
 
@@ -205,7 +205,7 @@ class _Listener:
         await close_async_client(self._client)
 
     async def _subscribe(self, channels: Iterable[str]) -> None:
-        """Subscribe to each by a command of its own, and ask for a key of that name: only who serves it answers."""
+        """Subscribe to each by a command of its own, and ask for a key of that name: only its present node answers."""
         self._unsure.update(channels)
         await self._send([(name, channel) for channel in channels for name in ("SSUBSCRIBE", "EXISTS")])
 
@@ -214,7 +214,7 @@ class _Listener:
         await self._connection.send_packed_command(self._connection.pack_commands(commands))
 
     async def _note_next(self) -> None:
-        """Read what the node says next, and note it. Tell what is followed once all is answered that was asked."""
+        """Read and note the next message of the node. Report the followed channels once all questions are answered."""
         try:
             said = await self._next()
         except AskError as error:

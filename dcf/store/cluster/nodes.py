@@ -32,7 +32,7 @@ _MOST_TAGS: Final = 100_000
 _ASK_TIMEOUT_S: Final = 1.0
 
 _NO_SLOTS: Final = IndexError
-"""What redis-py raises where no node that it asked serves any slot (8.1)."""
+"""The error of redis-py if no node that it asked serves any slot (8.1)."""
 
 
 _NO_MAINTENANCE: Final = MaintNotificationsConfig(enabled=False)
@@ -105,9 +105,9 @@ class ClusterNodes:
         return self.key_like(_BARRIER, node)
 
     def key_like(self, key: str, node: Node) -> str:
-        """Return a key like this one that a node has.
+        """Return a variant of this key in a slot of a node.
 
-        Raise PassingError for a node that serves no slot: its last has moved away.
+        Raise PassingError for a node that serves no slot: its last slot has moved away.
         """
         latest = self._tags.get(node, 0)
         for tag in range(latest, latest + _MOST_TAGS):
@@ -148,7 +148,7 @@ class ClusterNodes:
         self._pools[node].release(connection)
 
     def drop_idle(self, but: Collection[Node] = ()) -> None:
-        """Close all connections that nobody uses, but for those to some nodes."""
+        """Close all idle connections, except those to some nodes."""
         for node, idle in list(self._idle.items()):
             if node in but:
                 continue
@@ -206,7 +206,7 @@ class ClusterNodes:
             cause = error.__cause__
         else:
             return found
-        # Not raised while the other is handled: that would hide why nobody could be reached.
+        # Not raised while the other is handled: that would hide why no node could be reached.
         if isinstance(cause, redis.ConnectionError):
             raise cause
         refused = None if cause is None else cause.__context__

@@ -1,4 +1,4 @@
-"""Takes apart the reads of several documents, each of which a cluster must be asked for by itself. Pure.
+"""Splits reads of several documents, since a cluster must be asked for each document in a separate command. Pure.
 
 RedisJSON tells Redis of the first key of JSON.MGET only (2.8.3; RedisJSON issue 1094). While a slot moves, Redis
 therefore looks for that one document, and those that are at the other node are answered as if they were not there. It

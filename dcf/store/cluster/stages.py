@@ -2,7 +2,7 @@
 
 On one server a packet is carried out in order: an index entry is there before what it points at, a small write before
 the WAIT for replicas. Nodes do not wait for each other. So a command that may depend on an earlier one of another node
-goes in a later stage, which is sent when the stage before was answered. What is independent goes at once: reads,
+goes in a later stage, which is sent when the stage before was answered. Independent commands go at once: reads,
 entries of lists, and the same script for several lists.
 """
 
@@ -15,7 +15,7 @@ Node: TypeAlias = str
 """Address of a node, as HOST:PORT."""
 
 Stage: TypeAlias = dict[Node, list[int]]
-"""What is sent at once: of each node the places of its commands in the packet, in their order."""
+"""The commands that are sent at once: for each node their places in the packet, in order."""
 
 _READS: Final = frozenset(
     {
@@ -26,7 +26,7 @@ _READS: Final = frozenset(
     }
 )
 _SILENT: Final = _READS | {"MULTI", "WATCH", "UNWATCH", "ASKING", "WAIT", "PING", "INFO", "XREAD"}
-"""Commands that write nothing by themselves."""
+"""Commands that do not write."""
 
 _ENTRIES: Final = frozenset({"ZADD", "ZREM"})
 _INDEPENDENT: Final = "independent"
@@ -52,7 +52,7 @@ def owners(commands: Sequence[Command], slots: Sequence[int | None]) -> list[int
 
 def stages(commands: Sequence[Command], nodes: Sequence[Node]) -> Iterator[Stage]:
     """Yield the stages of a packet whose commands go to these nodes."""
-    if len(set(nodes)) == 1:  # one node keeps the order by itself
+    if len(set(nodes)) == 1:  # one node keeps the order
         yield {nodes[0]: list(range(len(commands)))}
         return
     stage: Stage = {}
@@ -81,7 +81,7 @@ def may_write(commands: Sequence[Command]) -> bool:
 
 
 def has_written(command: Command, reply: Reply) -> bool:
-    """Return whether a command may have written, by its reply. What MULTI put off is written by EXEC."""
+    """Return whether a command may have written, by its reply. EXEC writes for the commands after MULTI."""
     if command[0] in _SILENT or isinstance(reply, Exception) or reply == b"QUEUED":
         return False
     return command[0] != "EXEC" or reply is not None

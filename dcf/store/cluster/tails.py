@@ -31,7 +31,7 @@ class ClusterTails:
         self._tails[workflow_id].follow(workflow_id, entry_id)
 
     def leave(self, workflow_id: str) -> None:
-        """Tell nothing of this run any more. Idempotent."""
+        """Stop reporting events of this run. Idempotent."""
         left = self._tails.pop(workflow_id, None)
         if left is not None:
             left.leave(workflow_id)

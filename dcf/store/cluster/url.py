@@ -1,6 +1,6 @@
 """Opens the connections to the Redis Cluster of a URL: redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT.
 
-Some of the nodes are enough, since they tell of the others. A cluster has one database, so the URL names none. Its
+Some of the nodes are enough, since they list the others. A cluster has one database, so the URL has no number. Its
 query may say how to log in and what certificates to trust; the other options are those of dcf.
 """
 
@@ -30,7 +30,7 @@ def is_of_cluster(url: str) -> bool:
 def open_cluster(url: str, *, wait_replicas: int = 0, around: Callable[[Pool], Pool] = as_it_is) -> ClusterConnections:
     """Return connections to a cluster. Nothing is opened before it is needed. Raise InvalidArgument.
 
-    So many replicas must confirm what is written. `around` may put something around the pool of each node.
+    `wait_replicas` replicas must confirm each write. `around` may wrap the pool of each node.
     """
     with url_errors():
         parts, named = split_hosts(url)

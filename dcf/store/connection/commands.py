@@ -1,4 +1,4 @@
-"""A command of Redis, and a reply, as redis-py takes and gives them."""
+"""A command of Redis, and a reply, as redis-py takes and gives them. Pure."""
 
 from typing import Any, TypeAlias
 

@@ -38,13 +38,13 @@ CONNECTION_ERRORS = (redis.ConnectionError, redis.TimeoutError, OSError)
 
 _OF_GROUPS = ("NOGROUP", "BUSYGROUP", "requires the key")
 _WATCHES = "dcf_watches"
-"""Attribute of a connection that watches keys for nobody any more."""
+"""Attribute of a connection whose WATCH no caller uses any longer."""
 # hiredis is typed for one argument, but packs a whole command.
 _pack = cast("Callable[[Command], bytes]", pack_command)
 
 
 class Connection(Protocol):
-    """What dcf needs of a redis-py connection."""
+    """The part of a redis-py connection that dcf uses."""
 
     def send_packed_command(self, command: list[bytes], check_health: bool = ...) -> None:
         """Send packed commands."""
@@ -57,7 +57,7 @@ class Connection(Protocol):
 
 
 class Pool(Protocol):
-    """What dcf needs of a redis-py connection pool."""
+    """The part of a redis-py connection pool that dcf uses."""
 
     def get_connection(self) -> Any:
         """Return an open connection."""
@@ -88,7 +88,7 @@ class Connections:
     """In which form documents are to be kept, if Redis is empty."""
 
     follows_record: bool = True
-    """Whether the form is what the record says. What moves documents from one form to the other has no form."""
+    """Whether the form is that of the record. False for the move of documents from one form to the other."""
 
     node: str | None = None
     """Address of the node of a cluster that these are connections to; None for a server alone, or a whole cluster."""
@@ -163,7 +163,7 @@ class Connections:
         return key
 
     def named(self, key: bytes) -> str:
-        """Return a key that SCAN told of, as dcf writes it."""
+        """Return a key in a reply to SCAN, as dcf writes it."""
         return key.decode()
 
     def close(self) -> None:
@@ -202,13 +202,13 @@ class Connections:
     def _learn_form(self, connection: Connection) -> None:
         """Ask in which form the server of a new connection keeps documents. Raise StoreUnavailable if that is another.
 
-        What a caller is about to send is in the form that was known before.
+        A caller is about to send commands in the form that was known before.
         """
         if not self.follows_record:
             return
         before, told = self._form, answer_of(connection)
         if told and isinstance(told[0], redis.exceptions.MovedError):
-            return  # a node of a cluster that is used as if it were alone: what is sent there says so
+            return  # a node of a cluster that is used as if it were alone: the replies to commands say so
         self._form = form_of(partial(_exchanged, connection), self.wanted, told=told)
         if before is not None and before is not self._form:
             raise StoreUnavailable(

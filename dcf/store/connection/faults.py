@@ -2,7 +2,7 @@
 
 Transient ones (also those that an operator can end) become `StoreUnavailable`: the same call may be repeated. Permanent
 ones become `StoreUnsuitable`. No text of Redis or redis-py leaves this module, since it may contain a command's
-arguments. It sends nothing.
+arguments. It must not send commands.
 """
 
 import re
@@ -45,7 +45,7 @@ _PASSING: Final[Mapping[str, tuple[str, str]]] = {
     "LOADING": ("Redis is still loading its data (LOADING).", _LATER),
     "BUSY": ("Redis is busy with somebody's script (BUSY).", "Wait until it ends or end it"),
 }
-"""What is wrong and what to do before the call is repeated, by the code of the error reply."""
+"""The problem, and the action before the call is repeated, by the code of the error reply."""
 
 _SOON: Final = frozenset({"READONLY", "UNBLOCKED", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "ASK", "MOVED"})
 """Codes during a failover, or while a slot moves: a retry over a new connection may reach another server."""
@@ -64,7 +64,7 @@ _LASTING: Final[Mapping[str, tuple[str, str]]] = {
         "Let REDIS_URL begin with redis://, or with rediss:// for TLS, and name one server.",
     ),
 }
-"""What is wrong and what to do, by the code of an error reply that does not pass. NOCLUSTER is dcf's own."""
+"""The problem and the action, by the code of a permanent error reply. NOCLUSTER is dcf's own."""
 
 _ABORTED: Final = "because of: "
 _WITHOUT_CODE: Final[Mapping[str, str]] = {
@@ -93,7 +93,7 @@ class PassingError(redis.ConnectionError):
 
 
 class NoPassword(AuthenticationError):
-    """The file with the password of Redis gives none; raised by what logs in, before anything is sent."""
+    """The file with the password of Redis has no usable password; raised at login, before any command is sent."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -241,7 +241,7 @@ def _lacking(command: str) -> StoreUnsuitable:
 
 def _reason(error: BaseException) -> str | None:
     reasons: Mapping[type[BaseException] | tuple[type[BaseException], ...], str] = {
-        ConnectionRefusedError: "nobody listens there",
+        ConnectionRefusedError: "no server listens there",
         FileNotFoundError: "there is no such socket",
         PermissionError: "this user may not open the socket",
         socket.gaierror: "no address is known for this name",

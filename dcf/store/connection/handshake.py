@@ -1,9 +1,9 @@
-"""What each new connection to Redis begins with: it logs in, says which dcf this is, and reads how the data is kept.
+"""Opens each new connection to Redis: logs in, sends the version of dcf, and reads how the data is kept.
 
-All of it happens before any other command, also after a reconnection: the Redis that answers then may be a restored
-copy, or one that a newer dcf has written to meanwhile. redis-py alone tells its name and its version in a packet each;
-here both, the key layout and the form of the documents travel in one. The answer about the form stays with the
-connection.
+All of it happens before any other command, also after a reconnection. The Redis that answers then may be a restored
+copy, or a newer dcf may have written to it since. Alone, redis-py sends its name and its version in a packet each. Here
+both go in one packet, with the questions about the key layout and the form of the documents. The answer about the form
+stays with the connection.
 """
 
 from typing import Any, Final
@@ -54,8 +54,8 @@ def _reply(connection: Any) -> Reply:
 def _refusal_of(record: Reply) -> StoreUnsuitable | None:
     """Return why dcf must not use this Redis.
 
-    A node of a cluster that does not have the record says so, and its neighbour is asked when that is connected. What
-    else is refused here is refused to the commands that follow, and they say why.
+    A node of a cluster that does not have the record says so, and another node is asked when it is connected. Other
+    errors are ignored here: the commands that follow get them too, and report them.
     """
     if isinstance(record, redis.ResponseError):
         return layout.changed_by_hand() if faults.is_of_another_type(record) else None

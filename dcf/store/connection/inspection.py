@@ -31,7 +31,7 @@ _NEEDED: Final[Mapping[FormName, Mapping[str, Command]]] = {
         "HGETALL": ("HGETALL", keys.PROBE),
         "HKEYS": ("HKEYS", keys.PROBE),
         "EVAL": _SCRIPT,
-        # What writes is not carried out, but Redis says at once whether the user may send it.
+        # The writes are not carried out, but Redis says at once whether the user may send them.
         "MULTI": ("MULTI",),
         "MSET": ("MSET", keys.PROBE, "1"),
         "HSET": ("HSET", keys.PROBE, "a", "1"),
@@ -39,7 +39,7 @@ _NEEDED: Final[Mapping[FormName, Mapping[str, Command]]] = {
         "DISCARD": ("DISCARD",),
     },
 }
-"""What dcf cannot do without and a service may not have, by the form of the documents, each so that it changes nothing.
+"""Commands that dcf needs and a service may lack, by the form of the documents. None of them has an effect.
 
 They are tried, not looked up: services have JSON under other module names, and refuse COMMAND and MODULE.
 """
@@ -48,10 +48,10 @@ _NEEDED_IN_CLUSTER: Final[Mapping[str, Command]] = {
     "SPUBLISH": ("SPUBLISH", keys.PROBE, ""),
     "SSUBSCRIBE": ("SSUBSCRIBE", keys.news("a", 2), keys.PROBE),
 }
-"""The same of a cluster. Nobody listens to that channel, and one SSUBSCRIBE may not name two of different slots."""
+"""The same for a cluster. The channel has no listeners, and one SSUBSCRIBE may not name two of different slots."""
 
 _ACKNOWLEDGED: Final[Command] = ("WAIT", 0, 0)
-"""Waits for nobody."""
+"""A WAIT for no replica, which returns at once."""
 
 _REMEDY: Final = (
     "Use Redis or Valkey 7.0 or later, or a service with Lua scripts (docs/operating/managed-redis.md), or leave"
@@ -63,7 +63,7 @@ _REMEDY: Final = (
 class ServerFacts:
     """Facts about the server that do not change while it runs. Where INFO is refused, only `product` is a guess.
 
-    `version` is that of the product: Valkey says `redis_version:7.2.4` for ever. `executable` is the path of its
+    `version` is that of the product: every Valkey says `redis_version:7.2.4`. `executable` is the path of its
     program. `layout` is the version of the key layout.
     """
 
@@ -109,7 +109,7 @@ def inspect_server(connections: Connections, wait_replicas: int = 0) -> ServerFa
 
 
 def product_of(info: Mapping[str, str]) -> tuple[str, str]:
-    """Return which server this is and its version, by INFO. Valkey goes on saying that it is an old Redis."""
+    """Return the product and its version, by INFO. Valkey's `redis_version` is always that of an old Redis."""
     if info.get("server_name") == "valkey":
         return "Valkey", info.get("valkey_version", "unknown")
     return "Redis", info.get("redis_version", "unknown")
@@ -121,7 +121,7 @@ def _check(name: str, reply: Reply) -> None:
         return
     if name == "WAIT":
         raise StoreUnsuitable(
-            "Redis refuses WAIT, without which nobody knows what its replicas have (DCF_WAIT_REPLICAS is not 0).",
+            "Redis refuses WAIT, without which dcf cannot know what replicas have (DCF_WAIT_REPLICAS is not 0).",
             "Allow WAIT to the user of REDIS_URL, or set DCF_WAIT_REPLICAS=0: a failover may then take back what was"
             " answered.",
         )

@@ -27,7 +27,7 @@ WRITE: Final[Command] = ("SET", keys.LAYOUT, dump({"version": LAYOUT, "dcf": __v
 
 
 class StoreTooNew(StoreUnsuitable):
-    """A newer dcf keeps what is in this Redis in a way that this dcf does not know. `writer` is that dcf's version."""
+    """A newer dcf keeps the data of this Redis in an unknown layout. `writer` is the version of the newer dcf."""
 
     code = "store_too_new"
     default_hint = "This dcf changed nothing in it; docs/operating/upgrades.md says how to go on, and how to go back."

@@ -22,8 +22,8 @@ def connect(
 ) -> Connections:
     """Return connections to the Redis of a URL: one server, the primary that sentinels know, or a cluster.
 
-    On a cluster so many replicas must confirm what is written to a node before another hears of it. `around` may put
-    something around each pool. `documents` is how a Redis that is empty is to keep documents.
+    On a cluster, `wait_replicas` replicas must confirm writes to a node before dependent writes go to another node.
+    `around` may wrap each pool. `documents` is the form in which an empty Redis is to keep documents.
     """
     is_one = not is_of_cluster(url)
     found = (

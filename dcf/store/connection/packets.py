@@ -20,7 +20,7 @@ class PacketParser(_HiredisParser):
         connection.arrived = self.arrived
 
     def arrived(self, most: int) -> list[Any]:
-        """Return replies that are here already, at most so many, error replies among them; raise connection errors."""
+        """Return at most `most` replies that have arrived already, also error replies; raise connection errors."""
         found: list[Any] = []
         reader = self._reader
         if reader is None:  # another thread closes the connection; reading on through redis-py says so

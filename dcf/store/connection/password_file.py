@@ -1,4 +1,4 @@
-"""The password of Redis where it changes while dcf runs: it stands in a file that somebody else keeps fresh.
+"""Reads the password of Redis from a file that another program updates while dcf runs.
 
 Managed services give passwords that live for minutes. redis-py asks here for each connection that it opens. Nothing is
 kept: neither the password nor when it was read.

@@ -91,7 +91,7 @@ def _exchanged(
 
 @record(frozen=True, slots=True, kw_only=True)
 class _Translation:
-    """A command of a packet, or all from MULTI to EXEC: what is sent for it, and what its replies stand for."""
+    """A command of a packet, or all from MULTI to EXEC: the commands sent for it, and the reading of their replies."""
 
     sent: Sequence[Command]
     understand: Callable[[list[Reply]], list[Reply]] = list
@@ -150,7 +150,7 @@ def _executed(count: int, replies: list[Reply]) -> list[Reply]:
 
 
 def _watched(connection: Connection, keys: Command, replies: list[Reply]) -> list[Reply]:
-    """Keep the digests for the commit over this connection, as WATCH adds to what is watched."""
+    """Keep the digests for the commit over this connection, as WATCH adds to the watched keys."""
     (digests,) = replies
     if isinstance(digests, list):
         vars(connection)[_WATCHED] = dict(zip(keys, digests, strict=True)) | vars(connection).get(_WATCHED, {})

@@ -1,4 +1,4 @@
-"""What stands for a connection where there are several: on a cluster, packets take a route to the nodes.
+"""The connection of a caller on a cluster: a route that divides packets among connections to the nodes.
 
 `connections.exchange` hands such packets over. How they are divided is the cluster's own matter (`cluster`).
 """
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Route(Protocol):
-    """What sends packets to the nodes of a cluster."""
+    """Sends packets to the nodes of a cluster."""
 
     def exchange(self, commands: "Sequence[Command]", *, must_unwatch: bool) -> "list[Reply]":
         """Send a packet and return all replies, error replies among them."""
@@ -22,7 +22,7 @@ class Route(Protocol):
 
 
 class RoutedConnection:
-    """Stands for a connection to each node of a cluster."""
+    """A connection for callers, which uses a connection to each node of a cluster."""
 
     def __init__(self, route: Route) -> None:
         self.route = route

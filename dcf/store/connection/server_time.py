@@ -47,10 +47,10 @@ class ServerTime:
         """Record a time by which something was written since the last reading, so that a step back from it shows."""
         self._connections.send(("SET", keys.SERVER_TIME, now))
 
-    def begin_anew(self) -> None:
-        """Forget the latest time, after all times that were set by it have been corrected to those of the last reading.
+    def accept_reading(self) -> None:
+        """Accept the last reading as the latest time, after all times that lay ahead of it have been corrected.
 
-        The time may have stepped back again while they were: then the next reading tells so.
+        The time may have stepped back again during the correction: then the next reading reports it.
         """
         self._remember()
 

@@ -35,7 +35,7 @@ class SentinelTarget:
 
 @contextmanager
 def url_errors() -> Iterator[None]:
-    """Raise InvalidArgument in place of the errors of whoever cannot make anything of a URL."""
+    """Raise InvalidArgument in place of the errors of parsers that cannot read a URL."""
     try:
         yield
     except (TypeError, ValueError):
@@ -76,13 +76,13 @@ def sentinel_target(url: str) -> SentinelTarget:
 def split_hosts(url: str) -> tuple[SplitResult, list[str]]:
     """Split a URL into its parts, and the hosts that it names, with their ports. Raise ValueError.
 
-    urlsplit reads one host: Python 3.14 refuses a list in which an IPv6 address stands. So it gets none of them.
+    urlsplit reads one host: Python 3.14 refuses a list that contains an IPv6 address. So it gets the URL without hosts.
     """
     head, mark, rest = url.partition("://")
     end = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
     login, at_sign, hosts = rest[:end].rpartition("@")
     if any(host.startswith("[") != ("]" in host) for host in hosts.split(",")):
-        raise ValueError("an IPv6 address stands in brackets")
+        raise ValueError("an IPv6 address must be in brackets")
     return urlsplit(f"{head}{mark}{login}{at_sign}{rest[end:]}"), [host for host in hosts.split(",") if host]
 
 
@@ -122,7 +122,7 @@ def unquoted(text: str | None) -> str | None:
 
 
 def host_port(text: str, usual: int = _SENTINEL_PORT) -> tuple[str, int]:
-    """Return host and port of a text, with the usual port if it names none. Raise ValueError."""
+    """Return host and port of a text, with the usual port if the text has no port. Raise ValueError."""
     host, colon, port = text.rpartition(":")
     if not colon or port.endswith("]"):  # the colons of an IPv6 address
         host, port = text, str(usual)

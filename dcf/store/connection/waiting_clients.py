@@ -16,7 +16,7 @@ from dcf.store.events.tails import AnyTails, Heard, Lost, Tails
 
 
 class WaitingClients:
-    """What waits at the Redis that has this URL, and to which there are these connections."""
+    """Opens the clients that wait for events at the Redis with this URL."""
 
     def __init__(self, connections: Connections, url: str) -> None:
         self._connections = connections

@@ -30,7 +30,7 @@ def drop_torn_transaction(data_dir: Path) -> int:
 
 
 def _latest_log(folder: Path) -> Path | None:
-    """Return the file that Redis wrote to last: the last incremental one that the manifest names."""
+    """Return the file that Redis wrote to last: the last incremental file in the manifest."""
     named = [
         words[1]
         for manifest in folder.glob("*.manifest")

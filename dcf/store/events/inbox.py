@@ -1,9 +1,9 @@
 """An agent's inbox: a stream that keeps events until the agent acknowledges them.
 
-The inbox holds only the newest event about a state. Runs and their creators take turns, so that many events of one do
-not keep those of others from being read, and one creator has at most `MOST_UNREAD` events in it. An event that was
-handed out and not acknowledged within `VISIBILITY_S` is handed out again, to any process of that agent that waits.
-How a process waits is in `inbox_waits`; every event that is put in is news there.
+The inbox holds only the newest event about a state. Runs and their creators take turns, so that many events of one
+creator do not delay those of others. A creator has at most `MOST_UNREAD` events in an inbox. An event that was handed
+out and not acknowledged within `VISIBILITY_S` is handed out again, to any process of that agent that waits.
+`inbox_waits` waits for events; each new event in an inbox wakes its waits.
 """
 
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ class Letter:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Posted:
-    """What became of an event for an inbox.
+    """The outcome of putting an event into an inbox.
 
     `duplicate`: it is or was there, as `message_id`. `full`: its sender has too many unread ones. `gone`: the agent was
     deleted.
@@ -68,7 +68,7 @@ class Posted:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """What a look into an inbox found: a message, or None and after how many seconds one is handed out again, if any.
+    """The result of a read of an inbox: a message, or None and the seconds until one is handed out again, if any.
 
     `is_gone`: the agent was deleted. `was_there`: the message that was acknowledged before was still there.
     """
@@ -94,7 +94,7 @@ class Inbox:
         return posted
 
     def put_all(self, letters: Sequence[Letter]) -> list[Posted]:
-        """Put several events into their inboxes, in one packet. Each is put in by itself.
+        """Put several events into their inboxes, in one packet. The outcomes are independent.
 
         Replicas confirm them before this returns. Otherwise a failover could undo them after their outbox was settled.
         """
@@ -121,13 +121,13 @@ class Inbox:
         return Taken(again_in_s=again_in_s, is_gone=message_id == b"gone", was_there=was_there)
 
     def waiting(self, agent_id: str, most: int) -> list[Message]:
-        """Return the next messages that nobody has taken, so many at most. They stay where they are."""
+        """Return at most `most` of the next messages that are not taken. They stay in the inbox."""
         stream, waiting, *_ = keys.inbox_parts(agent_id)
         (ids,) = self._connections.send(("ZRANGE", waiting, 0, most - 1))
         return self._messages(stream, ids)
 
     def read(self, agent_id: str, message_id: str) -> Message | None:
-        """Return a message, whoever has taken it; None if it is gone."""
+        """Return a message, taken or not; None if it is gone."""
         stream, *_ = keys.inbox_parts(agent_id)
         return next(iter(self._messages(stream, [message_id])), None)
 
@@ -138,12 +138,12 @@ class Inbox:
         return [Message(message_id=entry_id.decode(), event=load(named[b"event"])) for entry_id, named in told]
 
     def remove(self, agent_id: str, message_ids: Sequence[str]) -> None:
-        """Remove messages that nobody wants any more, in one packet. Idempotent."""
+        """Remove messages that are no longer needed, in one packet. Idempotent."""
         if message_ids:
             self._connections.send(*(_removal(agent_id, one) for one in message_ids))
 
     def give_back(self, agent_id: str, message_id: str) -> None:
-        """Make a message that was taken for nobody the next that is handed out again. Idempotent."""
+        """Make a message that was taken but not received the next that is handed out. Idempotent."""
         script_keys = (*keys.inbox_parts(agent_id), self._news_of(agent_id))
         given = (message_id, agent_id, MOST_NEWS)
         self._connections.send(("EVAL", self._telling.give_back, len(script_keys), *script_keys, *given))

@@ -3,12 +3,12 @@
 Each is one atomic step, because an inbox has several writers and readers at once, any of which may die. The scripts
 decide the order; `inbox` calls them.
 
-An inbox is a stream of events with three keys beside it. `waiting` orders the events that nobody has taken by their
-rank, `taken` orders the others by when they were handed out, and `book` has the counts. The rank makes runs, and the
+An inbox is a stream of events and three further keys. `waiting` orders the events that are not taken by their rank,
+`taken` orders the others by the time when they were handed out, and `book` has the counts. The rank makes runs, and the
 creators of runs, take turns: it is the rank handed out last (or the last one of the same run, if that is higher), plus
-the number of runs of the same creator with events here. So a creator's first event comes next but a few, and whoever
-adds a thousandth run moves in it a thousand times as slowly: with n runs a creator gets at most about ln(n) + 1 turns
-for one of another.
+the number of runs of the same creator with events here. So a creator's first event comes next but a few. Events of a
+creator's thousandth run advance a thousand times as slowly: with n runs a creator gets at most about ln(n) + 1 turns
+for each turn of another creator.
 """
 
 from typing import Final
@@ -67,7 +67,7 @@ local function tell(news, agent)
   redis.pcall('SPUBLISH', news, agent)
 end
 """
-"""Tell who follows the news that an agent got something. An event that nobody can be told of is put in all the same."""
+"""Publishes that an agent got an event. If that fails, the event is put in all the same."""
 
 _PUT: Final = (
     _FORGET
@@ -123,9 +123,9 @@ return {'put', id}
 )
 """KEYS: the inbox's four, what was sent last about the same thing, whether the agent is gone, the news.
 
-ARGV: the event's id, its sender, its lane (the sender's run), the event, the most events of one sender, seconds that
-an event is kept, seconds that it is remembered, the agent, the most entries of the news. Returns put, duplicate, full
-or gone, and the id of the message.
+ARGV: the event's id, its sender, its lane (the sender's run) and the event. Then: the most events of one sender, the
+lifetime of an event in seconds, seconds for which its id is stored, the agent, the most entries of the news. Returns
+put, duplicate, full or gone, and the id of the message.
 """
 
 TAKE: Final = (
@@ -187,8 +187,9 @@ end
 )
 """KEYS: the inbox's four, whether the agent is gone.
 
-ARGV: the visibility timeout in ms, seconds that an inbox is kept without events, and with. Returns the id and the event
-of the message; or an empty id and in how many ms an event is handed out again, -1 if there is none; or `gone`.
+ARGV: the visibility timeout in ms, the lifetime of an inbox in seconds without events, and with events. Returns the id
+and the event of the message. Without a message: an empty id, and the ms until an event is handed out again, or -1. For
+a deleted agent: `gone`.
 """
 
 _GIVE_BACK: Final = """
@@ -196,7 +197,7 @@ if redis.call('ZADD', KEYS[3], 'XX', 'CH', 0, ARGV[1]) == 1 then
   tell(KEYS[5], ARGV[2], ARGV[3])
 end
 """
-"""Makes an event that was taken for nobody the next that is handed out again.
+"""Makes an event that was taken but not received the next that is handed out.
 
 KEYS: the inbox's four, the news. ARGV: the id of the message, the agent, the most entries of the news.
 """
@@ -207,7 +208,7 @@ REMOVE: Final = _FORGET + "return forget(ARGV[1])"
 
 @record(frozen=True, slots=True, kw_only=True)
 class TellingScripts:
-    """The scripts that tell the news: in a stream, or on a cluster in a channel. One connection hears many channels."""
+    """The scripts that publish news: in a stream, or on a cluster in a channel. One connection hears many channels."""
 
     put: str
     give_back: str

@@ -2,9 +2,9 @@
 
 On a cluster they share one to each node (`cluster.news`).
 
-Those who wait for one agent stand in a queue. What the news tells of that agent wakes the first, who looks into the
-inbox; looking decides who gets the event, in this process or another. A wait that was woken and then ended passes the
-wake on, and one that was cancelled gives back what was taken for it.
+The waits for one agent form a queue. News of that agent wakes the first wait, which reads the inbox; that read decides
+which wait gets the event, in this process or another. A wait that was woken and then ended passes the wake on. A
+cancelled wait returns the message that was taken for it to the inbox.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _LONGEST_CLEANING_S: Final = 2.0
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
-    """One wait. `taken` is what a look found for it and nobody received yet."""
+    """One wait. `taken` is a message that was taken for it and that its caller has not received yet."""
 
     is_woken: bool = False
     error: DcfError | None = None
@@ -60,7 +60,7 @@ class _Waiter:
         self._rouse()
 
     async def woken_within(self, seconds: float) -> bool:
-        """Sleep until it is woken, at most so long. Return False if it was not."""
+        """Sleep until it is woken, at most `seconds`. Return False if it was not."""
         if not self.is_woken and self.error is None:
             loop = asyncio.get_running_loop()
             self.sleep = loop.create_future()
@@ -82,7 +82,7 @@ class _Waiter:
 
 @dataclass(slots=True)
 class _Queue:
-    """Who waits for one agent, the first in front, and when an event may have to be handed out again."""
+    """The waits for one agent, the first in front, and when an event may have to be handed out again."""
 
     waiters: dict[_Waiter, None] = field(default_factory=dict)
     alarm: asyncio.TimerHandle | None = None
@@ -94,7 +94,7 @@ class _Queue:
             asleep.wake()
 
     def wake_later(self, seconds: float) -> None:
-        """Wake the first after so long, or earlier if that is planned."""
+        """Wake the first after `seconds`, or earlier if that is planned."""
         loop = asyncio.get_running_loop()
         at = loop.time() + seconds
         if self.alarm is None or self.alarm.when() > at:
@@ -102,7 +102,7 @@ class _Queue:
             self.alarm = loop.call_at(at, self._ring)
 
     def stop(self) -> None:
-        """Plan nothing any more."""
+        """Cancel the planned wake."""
         if self.alarm is not None:
             self.alarm.cancel()
             self.alarm = None
@@ -117,15 +117,15 @@ Judge: TypeAlias = Callable[[Sequence[Message]], Sequence[bool]]
 
 
 Heard: TypeAlias = Callable[[bool], object]
-"""Function that is told whether the message that was acknowledged was still there."""
+"""Function that receives whether the acknowledged message was still there."""
 
 
 OpenNews: TypeAlias = Callable[[Collection[str], NewsHeard, NewsLost], AnyNews]
-"""Opens what follows news for agents, who come and go; it hears the news, or that they are lost."""
+"""Opens a follower of the news of agents, who come and go; it reports the news, or their loss, to the callbacks."""
 
 
 def _nobody(_: bool) -> None:
-    """Tell nobody."""
+    """Ignore the outcome of an acknowledgement."""
 
 
 def _any_message(messages: Sequence[Message]) -> Sequence[bool]:
@@ -157,9 +157,9 @@ class InboxReader:
     ) -> Message | None:
         """Return the next event not handed out, or handed out too long ago; None after `timeout_s` seconds.
 
-        Acknowledge a message first, and tell `heard` of it. Events that are not wanted are acknowledged and dropped; if
-        there are many, this ends before it found one, and the next call goes on. Raise AgentUnknown if the agent was
-        deleted.
+        Acknowledge a message first, and call `heard` with the outcome. Unwanted events are acknowledged and dropped. If
+        there are many, this ends before it found a wanted event, and the next call continues. Raise AgentUnknown if the
+        agent was deleted.
         """
         until = time.monotonic() + timeout_s
         queue, waiter = self._queues.setdefault(agent_id, _Queue()), _Waiter()
@@ -216,7 +216,7 @@ class InboxReader:
         return None
 
     def _drop_unwanted(self, agent_id: str, are_wanted: Judge) -> None:
-        """Drop what is unwanted of the next messages: where one is, others often are, of states taken together."""
+        """Drop unwanted ones of the next messages: they often come together, about states that were leased together."""
         following = self._inbox.waiting(agent_id, _DROPPED_TOGETHER)
         judged = zip(following, are_wanted(following), strict=True)
         self._inbox.remove(agent_id, [message.message_id for message, is_wanted in judged if not is_wanted])

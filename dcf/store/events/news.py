@@ -1,9 +1,9 @@
 """Follows the news of inboxes for a process: one blocking read on one connection, however many agents wait.
 
-Whoever puts an event in adds an entry to one short stream, in the same script. This module reads that stream and tells
-which agents got something; it takes no event and knows nobody who waits (`inbox_waits`). After its connection broke,
-or when it was too slow to see every entry, it tells that any agent may have got something. On a Redis Cluster
-`cluster.news` does the same.
+The script that puts an event into an inbox also adds an entry to one short stream. This module reads that stream and
+reports which agents got an event. It must not take events, and does not know the waits (`inbox_waits`). After its
+connection broke, or when it was too slow to see every entry, it reports that any agent may have got an event. On a
+Redis Cluster `cluster.news` does the same.
 """
 
 import asyncio
@@ -26,22 +26,22 @@ _BLOCK_S: Final = 5.0
 _PATIENCE_S: Final = 5.0
 """Seconds beyond that after which a server that says nothing counts as away."""
 _SOON_S: Final = 1.0
-"""A connection that breaks earlier than this is not replaced, so that nobody tries again and again."""
+"""A connection that breaks earlier than this is not replaced, so that no loop reconnects without end."""
 
 ANYBODY: Final = None
-"""Told instead of agents: any of them may have got something."""
+"""Reported in place of agents: any of them may have got an event."""
 
 NewsHeard: TypeAlias = Callable[[Iterable[str] | None], object]
 """Is called with the agents that got something or may have got something, or with ANYBODY."""
 NewsLost: TypeAlias = Callable[[StoreUnavailable | StoreUnsuitable, Iterable[str] | None], object]
-"""Is called with an error and the agents, or ANYBODY, of whom nothing is told any more until they are followed anew."""
+"""Is called with an error and the agents, or ANYBODY, whose news are lost until they are followed again."""
 
 
 class AnyNews(Protocol):
-    """What follows news, on one server or on a cluster."""
+    """Follows news, on one server or on a cluster."""
 
     def follow(self, agent_id: str) -> None:
-        """Tell from now on what this agent gets. Idempotent."""
+        """Report from now on when this agent gets an event. Idempotent."""
 
     async def close(self) -> None:
         """Close the connections, before the event loop that they belong to ends."""
@@ -74,7 +74,7 @@ class News:
             error = await self._read_until_lost(client)
         finally:
             await close_async_client(client)
-        self._task = None  # who waits from here on begins anew; who waited until here is told
+        self._task = None  # a later wait starts a new task; the present waits get the error
         self._lost(error, ANYBODY)
 
     async def _read_until_lost(self, client: redis.asyncio.Redis) -> StoreUnavailable | StoreUnsuitable:
@@ -93,7 +93,7 @@ class News:
         loop = asyncio.get_running_loop()
         last = await _in_time(client.xrevrange(keys.NEWS, count=1))
         position = last[0][0] if last else b"0-0"
-        self._heard(ANYBODY)  # nobody followed until now
+        self._heard(ANYBODY)  # events before this moment were not followed
         began = loop.time()
         try:
             while True:
@@ -106,7 +106,7 @@ class News:
                 raise
 
     async def _read(self, client: redis.asyncio.Redis, position: bytes) -> bytes:
-        """Wait for entries after a position and tell of them. Return the position of the last."""
+        """Wait for entries after a position and report them. Return the position of the last."""
         reply: Any = await _in_time(client.xread({keys.NEWS: position}, block=int(_BLOCK_S * 1000)))
         if not reply:
             return position

@@ -31,8 +31,8 @@ PLANNER: Final = ""
 class Announcement:
     """A state was announced to an agent: for the `number`th time in the visit of this `epoch`, at server time `at`.
 
-    `counts` says how many announcements each agent got in this visit, with this one: several agents, if a pool was
-    told. A first announcement to a single agent has none.
+    `counts` is the number of announcements to each agent in this visit, with this one: several agents for a pool. A
+    first announcement to a single agent has no counts.
     """
 
     epoch: int
@@ -98,7 +98,7 @@ _ANNOUNCEMENT: Final = RecordCodec(Announcement, strict=True, added="counts")
 _FAILURE: Final = RecordCodec(FailedAnnouncement, strict=True)
 
 
-def told_command(run: RunKeys, state: str, found: Announcement | FailedAnnouncement) -> Command:
+def announcement_command(run: RunKeys, state: str, found: Announcement | FailedAnnouncement) -> Command:
     """Return the command that records an announcement."""
     if isinstance(found, FailedAnnouncement):
         field, document = _FAILED, _FAILURE.write(found)
@@ -118,27 +118,27 @@ class ToldRecords:
         names = list(dict.fromkeys(states))
         if not names:
             return {}
-        (replies,) = self._connections.send(("HMGET", RunKeys(workflow_id).told, *told_fields(names)))
-        return read_told(names, replies)
+        (replies,) = self._connections.send(("HMGET", RunKeys(workflow_id).told, *announcement_fields(names)))
+        return read_announcements(names, replies)
 
     def record(self, workflow_id: str, state: str, found: Announcement) -> None:
-        """Record an announcement that no entry of the outbox stands for."""
+        """Record an announcement without an entry of the outbox."""
         run = RunKeys(workflow_id)
-        self._connections.send(("MULTI",), told_command(run, state, found), unless_gone(run), ("EXEC",))
+        self._connections.send(("MULTI",), announcement_command(run, state, found), unless_gone(run), ("EXEC",))
 
 
 def unless_gone(run: RunKeys) -> Command:
-    """Return the command that removes what a delivery wrote if its run was deleted, or expired, meanwhile."""
+    """Return the command that removes the writes of a delivery if its run was deleted, or expired, in between."""
     return ("EVAL", _TIDY, 4, run.meta, run.events, run.told, run.outbox)
 
 
-def told_fields(states: Sequence[str]) -> list[str]:
+def announcement_fields(states: Sequence[str]) -> list[str]:
     """Return the fields of these states, each of which is given once."""
     return [f"{kind}{encode_state(name)}" for name in states for kind in (_SENT, _FAILED)]
 
 
-def read_told(states: Sequence[str], replies: list[Reply]) -> dict[str, Told]:
-    """Return what the values of `told_fields` say; states without a notification are left out."""
+def read_announcements(states: Sequence[str], replies: list[Reply]) -> dict[str, Told]:
+    """Return what the values of `announcement_fields` say; states without a notification are left out."""
     return dict(_told(states, replies))
 
 

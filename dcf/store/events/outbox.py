@@ -1,4 +1,4 @@
-"""The outbox of a run (its owed notifications), and the timers of its open states.
+"""The outbox of a run (its undelivered notifications), and the timers of its open states.
 
 Transactions write the entries. An entry is removed only when it is acknowledged, together with the history entry that
 says so. Any number of deliverers may read at once: each entry goes to one of them, and to another if that one dies.
@@ -17,7 +17,7 @@ from dcf.errors import StoreUnavailable
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connection, Connections, all_checked, checked, exchange
 from dcf.store.connection.documents import micros
-from dcf.store.events.notified import PLANNER, Announcement, FailedAnnouncement, told_command, unless_gone
+from dcf.store.events.notified import PLANNER, Announcement, FailedAnnouncement, announcement_command, unless_gone
 from dcf.store.forms.form import DocumentForm
 from dcf.store.keys.parts import decode_state
 from dcf.store.keys.table import RunKeys, keys_of
@@ -40,10 +40,10 @@ _FIRST = b"0-0"
 
 @record(frozen=True, slots=True, kw_only=True)
 class OutboxEntry:
-    """One notification owed.
+    """One notification that is not delivered yet.
 
-    `state` None means that the planner is told; `about` is then the state it is about, if any. `agent_id` names the
-    recipient if it is not the assigned agents. `content` are further fields of the event.
+    `state` None means a notification to the planner; `about` is then the state it is about, if any. `agent_id` names
+    the recipient if it is not the assigned agents. `content` are further fields of the event.
     """
 
     entry_id: str
@@ -81,11 +81,11 @@ Handled: TypeAlias = Sequence[tuple[OutboxEntry, TellingOutcome]]
 
 @record(frozen=True, slots=True, kw_only=True)
 class Attention:
-    """What a run needs of the clock at this server time: whether it is running, what it owes, what is due.
+    """The facts about a run for the timer loop at this server time: its status, its outbox, its due states.
 
-    `next_due` is when the clock must look again; None if nothing is left for it to do. `is_final`: it was finalized.
-    `is_left_open`: it was finalized without closing its open states. `is_retried`: it was over, and goes on.
-    `is_held`: it must be kept. `is_deleted`: its keys are being removed.
+    `next_due` is when the timer loop must check the run again; None if it has nothing left to do. `is_final`: the run
+    was finalized. `is_left_open`: it was finalized without closing its open states. `is_retried`: it had ended, and
+    continues. `is_held`: it must be kept. `is_deleted`: its keys are being removed.
     """
 
     now: int
@@ -106,11 +106,11 @@ class Attention:
 
     @property
     def is_over(self) -> bool:
-        """Return True if the clock has nothing left to do. Finalizing a run later lists it again."""
+        """Return True if the timer loop has nothing left to do. Finalizing a run later lists it again."""
         return self.exists and not needs_clock(is_running=self.is_running, owed=self.owed)
 
     def retention_due(self, policy: RetentionPolicy) -> int | None:
-        """Return when an ended run is to be finalized by itself, or its keys to be removed; None for neither."""
+        """Return when dcf is to finalize an ended run, or to remove its keys; None for neither."""
         if self.is_deleted:
             return self.now
         if not self.exists or self.is_running:
@@ -143,7 +143,7 @@ class Outbox:
         (found,) = self._connections.send(("XRANGE", RunKeys(workflow_id).outbox, "-", "+"))
         return [_entry(entry_id, fields) for entry_id, fields in found]
 
-    def begin_anew(self, workflow_id: str, deliverer: str) -> None:
+    def reset_taken(self, workflow_id: str, deliverer: str) -> None:
         """Set the time of all taken entries to now. After the clock stepped back, theirs may lie in the future."""
         key, start = RunKeys(workflow_id).outbox, _FIRST
         while True:
@@ -250,7 +250,7 @@ def _written(run: RunKeys, handled: Handled) -> Iterator[Command]:
             yield notice_command(run, notice)
         for found in (outcome.told, outcome.failed):
             if found is not None:
-                yield told_command(run, entry.state or PLANNER, found)
+                yield announcement_command(run, entry.state or PLANNER, found)
 
 
 def _entry(entry_id: bytes, fields: list[bytes]) -> OutboxEntry:

@@ -1,7 +1,7 @@
 """Follows the histories of several runs for a process: one blocking read on one connection, however many pages look.
 
-It tells what was added to each history after a place, each entry once, and forgets it. It knows nobody who listens, and
-decides nothing. When Redis cannot be reached it says so and stops; who still wants to hear follows anew.
+It reports the new entries of each history after a place, each entry once. It does not know the listeners, and must not
+decide about runs. When Redis cannot be reached it reports that and stops; a listener may then follow again.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from dcf.errors import StoreUnavailable, StoreUnsuitable
 from dcf.store.connection.connections import CONNECTION_ERRORS
 from dcf.store.connection.faults import connection_error, refusal
 from dcf.store.connection.pools import close_async_client, place_of
-from dcf.store.events.history import Happening, told_by
+from dcf.store.events.history import Happening, events_in_entry
 from dcf.store.keys.table import RunKeys
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class AnyTails(Protocol):
         """Tell from now on what comes after this entry of a run's history."""
 
     def leave(self, workflow_id: str) -> None:
-        """Tell nothing of this run any more. Idempotent."""
+        """Stop reporting events of this run. Idempotent."""
 
     async def close(self) -> None:
         """Close the connections, before the event loop that they belong to ends."""
@@ -78,7 +78,7 @@ class Tails:
             self._task = asyncio.create_task(self._follow())
 
     def leave(self, workflow_id: str) -> None:
-        """Tell nothing of this run any more. Idempotent."""
+        """Stop reporting events of this run. Idempotent."""
         self._places.pop(workflow_id, None)
 
     async def close(self) -> None:
@@ -99,10 +99,10 @@ class Tails:
                 await close_async_client(client)
         except CONNECTION_ERRORS as broken:
             error = connection_error(broken, None)
-        except Exception:  # who listens must not wait for ever because of one entry that cannot be read
+        except Exception:  # listeners must not wait without end because of one unreadable entry
             log.exception("following histories failed")
             error = StoreUnsuitable("A history could not be read.", "See the log of this server.")
-        self._task = None  # who follows from here on begins anew
+        self._task = None  # a later `follow` starts a new task
         self._places.clear()
         self._lost(error)
 
@@ -112,7 +112,7 @@ class Tails:
             while True:
                 self._changed.clear()
                 if not self._places:
-                    await client.connection_pool.disconnect()  # a server may close one that is idle
+                    await client.connection_pool.disconnect()  # a server may close an idle connection
                     await self._changed.wait()
                 elif await self._read(client):
                     await asyncio.sleep(_PAUSE_S)
@@ -122,9 +122,9 @@ class Tails:
             return connection_error(error, place)
 
     async def _read(self, client: redis.asyncio.Redis) -> bool:
-        """Wait for entries, and tell of them; end early when other runs are to be followed. Return if there were any.
+        """Wait for entries, and report them; end early when other runs are to be followed. Return if there were any.
 
-        A read that is broken off closes its connection, so what it would have brought is read again.
+        A read that is broken off closes its connection, so its entries are read again.
         """
         streams: dict[Any, Any] = {self._placed(RunKeys(run).events): place for run, place in self._places.items()}
         runs = {key.encode(): run for key, run in zip(streams, self._places, strict=True)}
@@ -147,7 +147,7 @@ class Tails:
 
     def _tell(self, run: str, entries: Sequence[tuple[bytes, dict[bytes, bytes]]]) -> None:
         for entry_id, fields in entries:
-            if run not in self._places:  # nobody listens since
+            if run not in self._places:  # a listener has left it
                 return
             self._places[run] = entry_id.decode()
-            self._heard(run, entry_id.decode(), list(told_by(entry_id, fields)))
+            self._heard(run, entry_id.decode(), list(events_in_entry(entry_id, fields)))

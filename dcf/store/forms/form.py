@@ -1,7 +1,7 @@
-"""What the store asks of the form in which a Redis keeps documents: commands to send, and what their replies say.
+"""The interface of the forms in which a Redis keeps documents: commands to send, and the meaning of their replies.
 
-A form makes commands and understands replies; it sends nothing. No other module names the commands that read or write
-documents. Texts go in and come out as they are: whoever reads a document parses it.
+A form makes commands and understands replies; it must not send them. No other module names the commands that read or
+write documents. Texts go in and come out unchanged: the reader of a document parses it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ FORM_WORDS: Final[Mapping[FormName, str]] = {"json": "in RedisJSON", "text": "as
 """The words about a form that follow the word "documents"."""
 
 Member: TypeAlias = str | tuple[str, str | int]
-"""A member of a document: its name; with the name of a member of its own; or with how many first elements of it."""
+"""A member of a document: its name, alone, or with the name of an inner member or a number of first elements."""
 
 DOCUMENTS: Final = "-- documents\n"
 """Line of a script before which no document is read or written: the form's functions take its place."""
@@ -47,7 +47,7 @@ class DocumentForm(Protocol):
         """Return the command that reads several documents, of one slot. None of them is meta or an agent's record."""
 
     def texts(self, reply: Reply) -> list[bytes | None]:
-        """Return the texts by the reply to `read_many`; None for what is not there."""
+        """Return the texts by the reply to `read_many`; None for each missing document."""
 
     def members(self, key: str, names: Sequence[Member]) -> Command:
         """Return the command that reads members of a document."""

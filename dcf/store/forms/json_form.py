@@ -1,4 +1,4 @@
-"""Documents as RedisJSON keeps them: each key is a JSON document, and members are named by JSONPaths."""
+"""The form of documents in RedisJSON: each key is a JSON document, JSONPaths name members. Must not send commands."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -21,7 +21,7 @@ end
 """
 """Reads members. The text form reads a hash in two ways, for which scripts have two names; this form has one way."""
 
-# `ask` is `redis.call` or a function like it. What is not there is false.
+# `ask` is `redis.call` or a function like it. A missing document is false.
 _FUNCTIONS: Final[Mapping[str, str]] = {
     "read_document": """
 local function read_document(ask, key)
@@ -195,7 +195,7 @@ class JsonForm:
 def path_of(member: Member) -> str:
     """Return the JSONPath of a member. RedisJSON understands no other escapes than these two.
 
-    It drops spaces at the beginning of a quoted name (2.8.3), so for such a name all members beside it are read.
+    It drops spaces at the beginning of a quoted name (2.8.3), so for such a name all members of the object are read.
     """
     if isinstance(member, str):
         return f"$.{member}"  # nosemgrep: jsonpaths-are-not-formatted - members of our own

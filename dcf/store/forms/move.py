@@ -1,8 +1,8 @@
 """Moves the documents of a Redis from one form to the other, while no process uses it.
 
 The record says `moving` from before the first document is moved until after the last: no process starts on such a
-Redis. Each document is replaced by one script, which compares it with what was read, and keeps its expiry. What is
-moved has another type than before, so that a move that was stopped goes on where it stopped, in either direction.
+Redis. One script replaces each document: it compares the document with the text that was read, and keeps its expiry. A
+moved document has another type than before, so that a stopped move continues where it stopped, in either direction.
 """
 
 import hashlib
@@ -90,7 +90,7 @@ class DocumentMove:
         self._connections.send(("SET", keys.DOCUMENT_FORM, MOVING))
         for names in self._pages():
             self.moved += self._moved(names, to)
-        self._check_nobody_came(began)
+        self._check_still_unused(began)
         self._connections.send(("SET", keys.DOCUMENT_FORM, to.name))
 
     def _check(self, to: DocumentForm) -> int:
@@ -112,7 +112,7 @@ class DocumentMove:
     def _has_json(self) -> bool:
         return has_json(lambda commands: self._connections.ask(*commands))
 
-    def _check_nobody_came(self, began: int) -> None:
+    def _check_still_unused(self, began: int) -> None:
         _, latest = self._signs()
         if latest > began:
             raise StoreUnsuitable(
@@ -120,7 +120,7 @@ class DocumentMove:
             )
 
     def _signs(self) -> tuple[int, int]:
-        """Return the server's time, and when a clock looked or an agent called last."""
+        """Return the server's time, and when a timer loop ran or an agent called last."""
         clock, looked, called = self._connections.send(
             ("TIME",), ("GET", keys.SERVER_TIME), ("ZREVRANGE", keys.SEEN, 0, 0, "WITHSCORES")
         )

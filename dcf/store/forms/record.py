@@ -1,8 +1,8 @@
 """Finds out in which form a Redis keeps documents, and records it there, so that all processes use the same.
 
-The record is asked for with each new connection, since a failover or a restored copy may have another form. Where there
-is none, it is made: of what is there, or for an empty Redis of what is wanted and possible. This module must not send
-anything by itself: `ask` does.
+The record is read with each new connection, since a failover or a restored copy may have another form. If there is
+none, it is made from the documents of the Redis, or for an empty Redis from the setting and the modules of the server.
+This module must not send commands: `ask` does.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,13 +28,13 @@ WantedForm: TypeAlias = Literal["auto", "json", "text"]
 """The setting: the form of an empty Redis. `auto` is JSON where it has RedisJSON."""
 
 MOVING: Final = b"moving"
-"""What the record says while documents are moved to another form."""
+"""The value of the record while documents are moved to another form."""
 
 _FORMS: Final[Mapping[bytes, DocumentForm]] = {JSON_FORM.name.encode(): JSON_FORM, TEXT_FORM.name.encode(): TEXT_FORM}
 _TYPES: Final[Mapping[bytes, DocumentForm]] = {b"ReJSON-RL": JSON_FORM, b"hash": TEXT_FORM}
 _PROBE: Final[Command] = ("JSON.GET", keys.PROBE)
 _LOOKED_AT: Final = 20
-"""Runs of each list that are looked at where there is no record: an entry may name none."""
+"""Runs of each list that are read where there is no record: an entry may name a run that does not exist."""
 
 
 def form_of(ask: Ask, wanted: WantedForm = "auto", *, shards: int = 1, told: Sequence[Reply] = ()) -> DocumentForm:
@@ -60,7 +60,7 @@ def _recorded(record: bytes) -> DocumentForm:
     if record == MOVING:
         raise StoreUnsuitable(
             "The documents of this Redis are being moved to another form.",
-            "Wait until 'dcf store move' has ended. If it was stopped, run it again: it goes on where it stopped.",
+            "Wait until 'dcf store move' has ended. If it was stopped, run it again: it continues where it stopped.",
         )
     found = _FORMS.get(record)
     if found is None:

@@ -1,4 +1,4 @@
-"""The Lua of documents that are kept as text: what scripts read and write them by, and how a hash is replaced."""
+"""The Lua functions with which scripts read and write documents that are kept as text. It must not send them."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -31,10 +31,10 @@ return {ok = 'OK'}
 """
 """Writes all fields of a document, or those of one member. It keeps the key's expiry.
 
-ARGV: `NX` to write only a document that is not there; the member, or nothing; then fields and values.
+ARGV: `NX` to write only a document that does not exist, else empty. Then the member, or empty, then fields and values.
 """
 
-# `ask` is `redis.call` or a function like it. What is not there is false.
+# `ask` is `redis.call` or a function like it. A missing document is false.
 _FUNCTIONS: Final[Mapping[str, str]] = {
     "read_document": """
 local function read_document(ask, key)

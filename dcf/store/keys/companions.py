@@ -1,4 +1,4 @@
-"""Keys that go with another key, and are in its slot on a Redis Cluster. `keys` has them in its table."""
+"""Keys that go with another key, and are in its slot on a Redis Cluster. `keys` has them in its table. Pure."""
 
 import re
 from typing import Final

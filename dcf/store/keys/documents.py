@@ -1,4 +1,4 @@
-"""Tells which document of a run a key holds, and what shape a document has. Reads nothing."""
+"""Says which document of a run a key holds, and what shape a document has. Must not read Redis."""
 
 import re
 
@@ -42,7 +42,7 @@ def document_of(key: str) -> RunDocument | None:
 
 
 def is_stored_document(key: str) -> bool:
-    """Return whether a key holds a document of dcf: of a run, or a record. Documents of the JSON tools are not told."""
+    """Return whether a key holds a document of dcf: of a run, or a record. Documents of the JSON tools do not count."""
     return document_of(key) is not None or (key.startswith(_RECORDS) and not key.startswith(_NO_RECORDS))
 
 

@@ -1,4 +1,4 @@
-"""The kinds of keys that a run has; `keys` makes them. What is of one of these kinds lives and goes with its run."""
+"""The kinds of keys that a run has; `keys` makes them. Keys of these kinds are deleted with their run. Pure."""
 
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
@@ -6,9 +6,9 @@ from typing import Final, Literal, TypeAlias
 from dcf.values.records import record
 
 Per: TypeAlias = Literal["run", "state", "scope", "branch"]
-"""What a kind of key exists once for: the run, each state, each scope (opened Parallel or Map), or each branch.
+"""The unit for which a kind of key exists once: run, state, scope (opened Parallel or Map), or branch.
 
-One that is soon gone by itself is not listed for any of them.
+Kinds whose keys expire soon are not listed.
 """
 
 Shape: TypeAlias = Literal["text", "members", "elements"]

@@ -12,14 +12,14 @@ _ENCODED = re.compile(r"%([0-9A-F]{2})")
 
 
 AGENT_SHARDS: Final = 256
-"""Parts of the inboxes of all agents on a Redis Cluster, a slot each. Fixed: an inbox is in the same one for ever."""
+"""Parts of the inboxes of all agents on a Redis Cluster, a slot each. Fixed: an inbox never changes its slot."""
 
 Counted: TypeAlias = Literal["docs", "sizes", "runs", "live", "inbox", "part", "receipts", "artifacts"]
-"""What is counted of an owner beside all bytes."""
+"""The counts of an owner besides the bytes."""
 
 
 class KeyText(str):
-    """What the keys that a script builds begin with. On a Redis Cluster it is written with a hash tag, as a key is."""
+    """The beginning of keys that a script builds. On a Redis Cluster it gets a hash tag, as a key does."""
 
     __slots__ = ()
 

@@ -16,7 +16,7 @@
 | `cp:wf:<id>:secret` | string | creation of a run that has task tokens: what they are made with | the run's retention |
 | `cp:wf:<id>:barrier` | string | a transaction that waits for replicas (`DCF_WAIT_REPLICAS`) | a minute |
 | `cp:wf:<id>:taking:<s>` | string | reading open states to claim one: which claim is about to take it, so that others take another | 50 ms; in no file and on no replica |
-| `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the clock must look at them | the run's retention |
+| `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the timer loop must check them | the run's retention |
 | `cp:wf:<id>:scopes` | sorted set | opening a Parallel or Map; all that ever were, by their largest size | the run's retention |
 | `cp:wf:<id>:claims` | hash | claims of any state: which one a token got, as long as it holds it | the run's retention |
 | `cp:wf:<id>:evaluating` | hash | a process before a risky evaluation (`core/completing/evaluation_marks.py`): for which state, which process, since when | until it has ended; those of dead processes with the run |
@@ -100,12 +100,12 @@ LAYOUT = "cp:idx:layout"
 SEEN = "cp:idx:seen"
 PLATFORMS = "cp:idx:platforms"
 SWEPT = "cp:idx:swept"
-_DUE_SHARDS: Final = 8  # fixed, since a run's due time is written to the same key for ever
+_DUE_SHARDS: Final = 8  # fixed, since a run's due time is always written to the same key
 
 
 @lru_cache(maxsize=1024)
 def due(workflow_id: str) -> str:
-    """Return the key that holds when the clock must look at this run."""
+    """Return the key that holds when the timer loop must check this run."""
     return f"{DUE}{crc32(workflow_id.encode()) % _DUE_SHARDS}"
 
 
@@ -121,7 +121,7 @@ def runs_by(facet: str, value: str) -> str:
 
 
 def news(agent_id: str, shards: int) -> str:
-    """Return where it is told that this agent got something: in one stream, on a cluster in the channel of its part."""
+    """Return the key of the news that this agent got an event: one stream, on a cluster the channel of its part."""
     return NEWS if shards == 1 else f"cp:idx:{{a{agent_shard(agent_id)}}}:news"
 
 
@@ -192,7 +192,7 @@ def access_key(key_id: str) -> str:
 
 
 def rate(key_id: str) -> str:
-    """Return the key of what is left of the rates of an API key."""
+    """Return the key of the rest of the rates of an API key."""
     return f"cp:idx:rate:{key_id}"
 
 
@@ -249,7 +249,7 @@ class RunKeys:
 
     @cached_property
     def outbox(self) -> str:
-        """Outbox: the notifications owed."""
+        """Outbox: the undelivered notifications."""
         return self.of("outbox")
 
     @cached_property
@@ -284,7 +284,7 @@ class RunKeys:
 
     @cached_property
     def secret(self) -> str:
-        """What the run's task tokens are made with."""
+        """The secret with which the run's task tokens are made."""
         return self.of("secret")
 
     @cached_property
@@ -324,12 +324,12 @@ class RunKeys:
 
     @cached_property
     def growth(self) -> str:
-        """Of a run that grows: what is open in it, and what is sealed."""
+        """Of an open run: its open units and its sealed groups."""
         return self.of("growth")
 
     @cached_property
     def units(self) -> str:
-        """Of a run that grows: its units, in the order in which they were added."""
+        """Of an open run: its units, in the order in which they were added."""
         return self.of("units")
 
     @cached_property
@@ -344,7 +344,7 @@ class RunKeys:
 
     @cached_property
     def spent(self) -> str:
-        """Reports of usage that are owed to the books."""
+        """Reports of usage that are not in the books yet."""
         return self.of("spent")
 
     def state(self, path: str) -> str:

@@ -186,5 +186,5 @@ def created_text(record: AgentRecord) -> str:
 
 
 def lists_of(agent_id: str, name: str, tags: Iterable[str], shards: int) -> list[str]:
-    """Return the keys of the sorted sets that list an agent, where lists have so many shards."""
+    """Return the keys of the sorted sets that list an agent, where lists have this number of shards."""
     return [place_of(index, agent_id, shards) for index in (*map(keys.agents_tagged, tags), keys.agents_named(name))]

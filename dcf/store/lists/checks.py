@@ -54,7 +54,7 @@ Settling: TypeAlias = Callable[[Connections, Sequence[str]], object]
 class Listings:
     """The indexes of one Redis. Of documents only projects and those with one of the `prefixes` are checked.
 
-    `settling` is done with each page of a repair: it settles what is wrong in no list.
+    `settling` is called with each page of a repair: it repairs problems that are in no list.
     """
 
     def __init__(
@@ -71,15 +71,15 @@ class Listings:
         self._settling = settling
 
     def pages(self, *, repair: bool) -> Iterator[Flaws]:
-        """Go through all keys of dcf. Yield what is wrong, page by page, and repair it if `repair`, but for timers.
+        """Go through all keys of dcf. Yield the flaws, page by page, and repair them if `repair`, but for timers.
 
         Raise StoreUnsuitable if this Redis user may not list keys.
         """
         for names in self._names():
-            yield self._mended(
+            yield self._checked_page(
                 partial(_lacking, names, self._connections.shards, self._connections.form), repair=repair
             )
-            yield self._mended(
+            yield self._checked_page(
                 partial(without_open_states, names, self._connections.shards, self._connections.form), repair=repair
             )
             yield self._connections.over_one(partial(without_timers, names, self._connections.form))
@@ -103,7 +103,7 @@ class Listings:
     def take_turn(self, seconds: int) -> bool:
         """Claim the next sweep. Return False if another process claimed one less than `seconds` ago.
 
-        After a server of Redis has started, or another took its place, a sweep is due at once: it may have lost writes.
+        After a Redis server has started, or replaced another, reconciliation is due at once: it may have lost writes.
         """
         servers = self._started()
         claim: Command = ("SET", keys.SWEEP, servers, "NX", "EX", seconds)
@@ -121,7 +121,7 @@ class Listings:
         return ",".join(sorted(run_id[1].decode() for run_id in ids if run_id is not None)) or "1"
 
     def keep_turn(self, seconds: int) -> None:
-        """Let no other process begin a sweep for so long: the one under way goes on."""
+        """Let no other process begin a reconciliation for `seconds`: the present one continues."""
         self._connections.send(("EXPIRE", keys.SWEEP, seconds))
 
     def record(
@@ -132,7 +132,7 @@ class Listings:
         repaired: bool = False,
         trouble: Trouble | None = None,
     ) -> None:
-        """Write down what a check of all pages found, or why it could not be made, for health reports."""
+        """Record the result of a check of all pages, or why it failed, for health reports."""
         (clock,) = self._connections.send(("TIME",))
         found = SweepResult(at=micros(clock), missing=missing, dangling=dangling, repaired=repaired, trouble=trouble)
         self._connections.send(("SET", keys.SWEPT, dump(found.as_json())))
@@ -143,9 +143,9 @@ class Listings:
         for last in range(size - 1, -1, -self._page):
             seen = self._prefixes if listed.kind is ListKind.DOCUMENTS else ("",)
             look = partial(_dangling, self._connections.form, index, listed, seen, max(0, last - self._page + 1), last)
-            yield self._mended(look, repair=repair)
+            yield self._checked_page(look, repair=repair)
 
-    def _mended(self, look: Callable[[Connection], Flaws], *, repair: bool) -> Flaws:
+    def _checked_page(self, look: Callable[[Connection], Flaws], *, repair: bool) -> Flaws:
         def page(connection: Connection) -> Flaws:
             flaws = look(connection)
             if repair:
@@ -169,7 +169,7 @@ def _remedies(flaw: ListFlaw, shards: int) -> Iterator[Command]:
         yield ("ZADD", flaw.index, "NX", flaw.score, flaw.name)
         if plain_list(flaw.index).startswith(
             _BY_STATUS
-        ):  # an earlier version's: the clock finds when it finalizes itself
+        ):  # an earlier version's: the timer loop finds when to finalize it
             yield ("ZADD", keys.due(flaw.name), "NX", flaw.score, flaw.name)
     else:
         yield _removal(flaw, shards)

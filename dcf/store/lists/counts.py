@@ -1,7 +1,7 @@
-"""Counts the open states of live runs, for Prometheus: leased, leased by an agent that is late, or held by nobody.
+"""Counts the open states of live runs, for Prometheus: leased, with an expired lease, or without a lease.
 
-No index has them, since it would cost every step a command. So a bounded number is looked at, in two packets, and what
-was found is good for a while. Never writes.
+No index has them, since it would cost every step a command. So a bounded number of states is read, in two packets, and
+the counts are used for a while. Never writes.
 """
 
 import time
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MOST_RUNS: Final = 200
 MOST_STATES: Final = 25
-"""Of each run, those that the clock must look at first."""
+"""States that are read of each run: those that the timer loop must check first."""
 GOOD_FOR_S: Final = 30.0
 
 LEASED: Final = "leased"
@@ -31,7 +31,7 @@ FREE: Final = "free"
 
 
 class OpenStateCounts:
-    """Counts them."""
+    """Counts the open states, and keeps the counts for `GOOD_FOR_S`."""
 
     def __init__(self, connections: Connections, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._connections = connections
@@ -67,7 +67,7 @@ class OpenStateCounts:
 
 
 def _kind(text: bytes | None, now: int) -> str | None:
-    """Return what a state's document says; None if it is over, or gone."""
+    """Return the kind of a state by its document; None if the state has ended or does not exist."""
     doc = None if text is None else read_state(load(text))
     if doc is None or doc.status.is_terminal:
         return None

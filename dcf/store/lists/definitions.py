@@ -3,9 +3,9 @@
 Each project has names of its own, and so have the workflows of no project: what somebody keeps in one project changes
 nothing that is started in another.
 
-A document is kept for a while after it was last started, counted as a document of the key that first kept it. What a
-version is, the document says itself (`version`); a version that is kept stands for one document. A document without a
-version is found by its hash, and by its name as long as it is the newest.
+A document is kept for a while after it was last started, counted as a document of the key that first kept it. The
+document has its version in the field `version`; a kept version means one document. A document without a version is
+found by its hash, and by its name as long as it is the newest.
 
 A transaction that depends on a document stores it in each attempt, over the connection that commits (`keep_in`): no
 process knows from earlier that it is there, since a power loss or a failover may have taken it.
@@ -121,12 +121,12 @@ redis.call('EXPIRE', ARGV[3] .. sha, ARGV[4])
 if ARGV[2] ~= '' then redis.call('EXPIRE', KEYS[1], ARGV[4]) end
 return {text}
 """
-"""Finds a document by its hash, or by a field of its name's hash; it is kept as long anew."""
+"""Finds a document by its hash, or by a field of its name's hash, and renews its lifetime."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class WantedDefinition:
-    """A definition that something depends on: in which project it is to be kept, and which version stands for it."""
+    """A definition that a transaction depends on, the project in which it is to be stored, and its version there."""
 
     definition: Definition
     project: str | None
@@ -139,12 +139,12 @@ class WantedDefinition:
 
     @property
     def names(self) -> str:
-        """The key of what its name stands for."""
+        """The key of the versions of its name."""
         return keys.definitions_named(self.definition.name, self.project)
 
 
 Listing: TypeAlias = Callable[[Definition, str | None], None]
-"""What is called with a definition that was kept, and its project."""
+"""Called with a stored definition and its project."""
 
 
 class KeptDefinitions:

@@ -1,9 +1,10 @@
-"""The index of when the clock must look at each live run. A look costs what is due, not what is alive.
+"""The index of when the timer loop must check each live run. A read costs by the number of due runs, not of live ones.
 
-An entry may be early, never late or missing. Every transaction that needs an earlier look enters its time just before
-its commit. Only the clock sets a later time, in a transaction that fails if the run changed. It writes the time to meta
-as well (`clock_due_at`). All transactions of a run watch meta, so one that entered its time before the clock did, and
-has not committed yet, runs again. And one that needs no earlier look finds that in meta, and enters nothing.
+An entry may be early, never late or missing. Every transaction that needs an earlier check enters its time just before
+its commit. Only the timer loop sets a later time, in a transaction that fails if the run changed. It writes the time to
+meta as well (`clock_due_at`). All transactions of a run watch meta. So a transaction that entered its time before the
+timer loop did, and has not committed yet, runs again. A transaction that needs no earlier check sees that in meta, and
+does not write to the index.
 """
 
 from collections.abc import Sequence
@@ -35,23 +36,23 @@ _MOST_NAMES: Final = 100
 
 @record(frozen=True, slots=True, kw_only=True)
 class DueNow:
-    """What the clock must look at: ids of runs, and names of another index, such as that of schedules."""
+    """The due entries: ids of runs, and names of another index, such as that of schedules."""
 
     runs: list[str]
     names: list[str]
 
 
 class DueRuns:
-    """Live runs by when the clock must look at them."""
+    """Live runs by when the timer loop must check them."""
 
     def __init__(self, connections: Connections, policy: RetentionPolicy = KEEP_ALL) -> None:
         self._connections = connections
         self._policy = policy
 
     def at(self, now: int, spare: int = 0, listed_in: str | None = None) -> DueNow:
-        """Return runs that the clock must look at by this server time, those due first, in one packet.
+        """Return runs that the timer loop must check by this server time, those due first, in one packet.
 
-        There may be more. `spare`: so many runs stay due whatever is done; they must not keep others from their turn.
+        There may be more. `spare`: number of runs that stay due whatever happens; they must not delay the others.
         `listed_in` is the key of another index by time, of which the names due are returned too.
         """
         due = ("-inf", now, "BYSCORE", "LIMIT", 0, _MOST_RUNS + spare)
@@ -64,7 +65,7 @@ class DueRuns:
         return DueNow(runs=runs, names=[name for page in pages[len(asked) :] for name in page])
 
     def settle(self, workflow_id: str) -> None:
-        """Set when the clock must look at the run next, or remove it; leave it due if it changes meanwhile."""
+        """Set the time of the run's next check, or remove the entry; leave the run due if it changes in between."""
         shard = shard_of(workflow_id, self._connections.shards)
         settling = _Settling(form=self._connections.form, run=RunKeys(workflow_id), policy=self._policy, shard=shard)
         self._connections.over_one(settling.in_steps if shard else settling.at_once)
@@ -93,9 +94,9 @@ class DueRuns:
 
 
 def _latest(form: DocumentForm, replies: list[Reply], now: int) -> int | None:
-    """Return when the clock must look at a run at the latest; None if it is noted in time."""
+    """Return the latest time of a run's next check; None if it is noted in time."""
     if any(isinstance(reply, Exception) for reply in replies):
-        return now  # damaged by hand: the look at it says so
+        return now  # damaged by hand: the check of the run reports it
     noted, *rest = replies
     seen = read_attention(form, rest)
     at = now if seen.next_due is None or seen.next_due <= seen.now else seen.next_due
@@ -105,8 +106,9 @@ def _latest(form: DocumentForm, replies: list[Reply], now: int) -> int | None:
 def _outlived(seen: Attention) -> list[str]:
     """Return the lists that a run no longer belongs on: those of other statuses, of stuck runs, of blocked ones.
 
-    A running one can be on another only if it was retried. Whoever lists the run meanwhile, for a change of its status,
-    runs again: this is written with meta, which all transactions of the run watch.
+    A running run can be on the list of another status only if it was retried. A transaction that lists the run at the
+    same time, for a change of its status, runs again: this is written with meta, which all transactions of the run
+    watch.
     """
     if not seen.exists or (seen.is_running and not seen.is_retried):
         return []
@@ -124,7 +126,7 @@ return listed
 
 @record(frozen=True, slots=True, kw_only=True)
 class _Next:
-    """When the clock must look at a run next, None for never; and the lists that the run no longer belongs on."""
+    """The time of a run's next check, None for never; and the lists that the run no longer belongs on."""
 
     seen: Attention
     at: int | None
@@ -138,7 +140,7 @@ class _Next:
 
 @record(frozen=True, slots=True, kw_only=True)
 class _Settling:
-    """Sets when the clock must look at a run next."""
+    """Sets the time of a run's next check."""
 
     form: DocumentForm
     run: RunKeys
@@ -155,10 +157,11 @@ class _Settling:
     def in_steps(self, connection: Connection) -> None:
         """Do so where the index and the lists are in other slots than the run, so that no transaction has them all.
 
-        First meta says the new time, then the index: so the entry is early in between, and never late by what meta
-        says. Who read meta before that may have entered an earlier time in vain. If it has committed, the second look
-        at the run finds it; if not, the second write of meta makes it run again. A process that dies before this second
-        write, just as another changes the run, leaves it late, until the next clock that starts checks all runs.
+        First meta gets the new time, then the index: so the entry is early in between, and never later than meta says.
+        A transaction that read meta before may have entered an earlier time, which this overwrites. If it has
+        committed, the second read of the run sees that; if not, the second write of meta makes it run again. A process
+        that dies before the second write, just as another changes the run, leaves the entry late. The next timer loop
+        that starts checks all runs.
         """
         found = self._watched(connection)
         if self._changed_before(found, connection):
@@ -180,13 +183,13 @@ class _Settling:
         return _checked(connection, [("MULTI",), *own, ("EXEC",)])[-1] is None
 
     def _watched(self, connection: Connection) -> _Next:
-        """Watch the run, and find out when the clock must look at it next."""
+        """Watch the run, and find the time of its next check."""
         run = self.run
         watch: Command = ("WATCH", run.meta, run.timers, run.outbox)
         live: Command = ("ZSCORE", in_shard(keys.LIVE, self.shard), run.workflow_id)
         _, is_live, *replies = _checked(connection, [watch, live, *attention_commands(self.form, run)])
         seen = read_attention(self.form, replies)
-        # A run that is over but still listed was not when the clock looked: the next look takes it off the live list.
+        # An ended run that is still listed ended after the last check: the next check takes it off the live list.
         at = seen.next_due or (seen.retention_due(self.policy) if is_live is None else seen.now)
         return _Next(seen=seen, at=at, outlived=[in_shard(index, self.shard) for index in _outlived(seen)])
 

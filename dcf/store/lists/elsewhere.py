@@ -25,7 +25,7 @@ local function unseen()
   return nil
 end
 """
-"""How a script begins that looks at other keys, where they are on the same server."""
+"""The beginning of a script that reads other keys, if they are on the same server."""
 
 _ELSEWHERE: Final = """
 local seen, asked = cjson.decode(table.remove(ARGV)), {}
@@ -40,7 +40,7 @@ local function unseen()
   return #asked > 0 and {'unseen', asked} or nil
 end
 """
-"""The same where they are not: the last argument is what was read, by what was asked for."""
+"""The same if they are not: the last argument has the values that were read, by name."""
 
 _UNSEEN: Final = b"unseen"
 _MOST_ROUNDS: Final = 20
@@ -49,10 +49,10 @@ _MOST_ROUNDS: Final = 20
 def take_off_unless(condition: str) -> str:
     """Return a script that takes the entry ARGV[1] off the list KEYS[1], unless a condition holds of a state.
 
-    ARGV[3] is the key of the state's document, and ARGV[2] what the condition compares. It is Lua, about `state`, the
-    document, and `score`, that of the entry; `waits(part, name)` says whether a part of the document has an open entry
-    that ARGV[2] is the name of. The script looks itself, since a failover may have undone what its caller saw or
-    committed.
+    ARGV[3] is the key of the state's document, and ARGV[2] a value for the condition. The condition is Lua. It uses
+    `state` (the document), `score` (that of the entry) and `waits(part, name)`, which says whether a part of the
+    document has an open entry with the name in ARGV[2]. The script reads the document itself, since a failover may have
+    undone a write that its caller saw or made.
     """
     return f"""{LOOK}{DOCUMENTS}
 local score = redis.call('ZSCORE', KEYS[1], ARGV[1])
@@ -84,8 +84,8 @@ def ask(connections: Connections, *scripts: Command) -> list[Reply]:
 
     Return their replies.
 
-    Raise AssertionError if a script goes on asking for more: each asks for all that it needs, and then for what
-    follows from that.
+    Raise AssertionError if a script asks for more again and again: each asks for all keys that it knows, and then for
+    those that follow from them.
     """
     scripts = tuple(_in_form(connections.form, script) for script in scripts)
     if connections.shards == 1:
@@ -105,7 +105,7 @@ def ask(connections: Connections, *scripts: Command) -> list[Reply]:
             return [replies[at] for at in range(len(scripts))]
         for (at, name, _), found in zip(wanted, connections.send(*(one for _, _, one in wanted)), strict=True):
             seen[at][name] = _json(found)
-    raise AssertionError("A script asks for ever more keys of other slots.")
+    raise AssertionError("A script asks for keys of other slots without end.")
 
 
 def _in_form(form: DocumentForm, command: Command) -> Command:

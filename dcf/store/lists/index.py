@@ -52,18 +52,18 @@ class RunIndex:
         self._connections = connections
 
     def live(self) -> list[str]:
-        """Return the ids of runs that may still need the clock or owe notifications, oldest first."""
+        """Return the ids of runs that may still need the timer loop or have undelivered notifications, oldest first."""
         return oldest(self._connections.send(*oldest_commands(keys.LIVE, self._connections.shards)))
 
     def live_pages(self) -> Iterator[list[str]]:
-        """Yield the same ids in pages, the newest first: a run that is taken off meanwhile hides none of the others."""
+        """Yield the same ids in pages, the newest first: if a run is taken off in between, no other run is skipped."""
         for live in in_every_shard(keys.LIVE, self._connections.shards):
             (size,) = self._connections.send(("ZCARD", live))
             for last in range(size - 1, -1, -_PAGE):
                 (found,) = self._connections.send(("ZRANGE", live, max(0, last - _PAGE + 1), last))
                 yield [name.decode() for name in found]
 
-    def begin_anew(self, workflow_ids: Sequence[str], at: int) -> None:
+    def reset_times(self, workflow_ids: Sequence[str], at: int) -> None:
         """Set the times of listed runs to `at`, unless they are earlier: the clock may have stepped back before them.
 
         A run whose time lies ahead could not be retired until then, since it looks as if it was listed again just now.

@@ -1,7 +1,7 @@
-"""Finds running runs in which no state is open, among keys that a sweep has listed: nothing can follow in them.
+"""Finds running runs without an open state, among keys that a reconciliation has listed: they cannot continue.
 
 All documents of a run are written by one command, so no torn log leaves some of them. A Redis that is broken may, or a
-change by hand. No agent can carry out what is lost, so such a run is listed as stuck. Does not write.
+change by hand. No agent can carry out a lost state, so such a run is listed as stuck. Does not write.
 """
 
 from collections.abc import Iterator, Sequence
@@ -61,7 +61,7 @@ def _commands(form: DocumentForm, run: RunKeys, stuck: str) -> Iterator[Command]
 
 
 def _read(form: DocumentForm, run: RunKeys, stuck: str, replies: Sequence[Reply]) -> _RunWithoutTimers | None:
-    """Return a run whose states must be looked at. A run that grows, or whose end is held, may have no open state."""
+    """Return a run whose states must be read. An open run, or a run whose end is held, may have no open state."""
     listed, before, meta, after = replies
     if listed is not None or (before, after) != (0, 0) or isinstance(meta, Exception):
         return None

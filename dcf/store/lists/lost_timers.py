@@ -1,4 +1,4 @@
-"""Finds open states of running runs that have no timer, among keys that a sweep has listed. Does not write or decide.
+"""Finds open states of running runs without a timer, among keys of a reconciliation. Does not write or decide.
 
 The first packet asks which of the runs are running, the second for the documents and timers of their states.
 """

@@ -1,11 +1,10 @@
 """Reads pages of the list of runs, by indexes that cost what the page costs, however many runs there are.
 
-Three packets. The first asks how many runs there are and, by a script, for the newest entries of the smallest index
-that the filters name; those that another of their indexes does not have are left out. The second reads what the meta
-documents of these runs say, the third the statuses of their states. The entries are written by the runs' own
-transactions, just before the commit (`writing`), so some may be stale: a page leaves them out. The clock takes them off
-when it retires the run (`due`), deleting a run takes all off, and a sweep those that name nothing (`checks`). Never
-writes.
+Three packets. The first counts the runs. A script in it reads the newest entries of the smallest index of the filters,
+without those that another of these indexes lacks. The second packet reads the meta documents of these runs, the third
+the statuses of their states. The transactions of a run write its entries just before the commit (`writing`), so some
+may be stale: a page leaves them out. The timer loop removes them when it retires the run (`due`), deleting a run
+removes all of its entries, and a reconciliation those of missing runs (`checks`). Never writes.
 """
 
 from collections import Counter
@@ -30,7 +29,7 @@ _SPARE: Final = 14
 """Entries read beyond the page, in place of stale ones."""
 
 _LOOKED_AT: Final = 2_000
-"""Entries of an index that one page looks at, at most; then the next page goes on."""
+"""Most entries of an index that one page reads; the next page continues after them."""
 
 _MOST_DOUBLE: Final = 500
 """Runs on the list of running ones, at most, of which those on another list of a status are looked for."""
@@ -84,7 +83,7 @@ class Catalog:
     def counted_once(self, counts: Counts) -> Counts:
         """Return the counts without runs that are on the list of another status too: their documents say which.
 
-        A run that has ended stays on the list of running ones until a clock looks at it, and no clock may be there.
+        An ended run stays on the list of running ones until a timer loop checks it, and there may be no timer loop.
         """
         if not 0 < counts.by_status[RunStatus.RUNNING] <= _MOST_DOUBLE:
             return counts
@@ -201,9 +200,9 @@ def _search(indexes: Sequence[str], query: RunQuery) -> Command:
 
 
 def _merged(replies: Sequence[Reply], most: int) -> tuple[int, _Source]:
-    """Return how many entries the searched indexes have, and the newest of all shards, so many at most.
+    """Return how many entries the searched indexes have, and the newest of all shards, at most `most`.
 
-    What comes after the place where a shard stopped is left for the next page: that shard may have entries in between.
+    Entries after the place where a shard stopped are left for the next page: that shard may have entries in between.
     """
     sources = [(size, _source(found)) for size, *found in replies]
     stops = [source.stopped for _, source in sources if source.stopped is not None]

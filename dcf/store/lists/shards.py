@@ -1,8 +1,8 @@
 """Where lists of runs, agents and API keys are: whole on one server, in shards on a cluster, so that no node has all.
 
 The entries of a run, an agent or a key are all in the shard of its id. All lists of a shard are in one slot, by the
-hash tag of their keys, so that a script can intersect them. With one shard a list has its plain key. Who reads a whole
-list asks every shard in one packet, and merges the replies. Pure.
+hash tag of their keys, so that a script can intersect them. With one shard a list has its plain key. A reader of a
+whole list asks every shard in one packet, and merges the replies. Pure.
 """
 
 import re
@@ -21,15 +21,14 @@ _IN_SHARD: Final = re.compile(rf"^{_BEGINNING}\{{s[0-9]+\}}:")
 def shard_of(listed_id: str, shards: int) -> str:
     """Return the shard of the entries of a run, agent or API key: what follows `cp:idx:` in the keys of its lists.
 
-    It is empty if there is one. What is listed is on the lists of the same shard for ever, so a Redis must not change
-    how many it has.
+    It is empty if there is one. An entry never changes its shard, so a Redis must not change its number of shards.
     """
     return _name(crc32(listed_id.encode()) % shards, shards)
 
 
 @lru_cache(maxsize=64)
 def every_shard(shards: int) -> tuple[str, ...]:
-    """Return all shards, so many as there are."""
+    """Return all shards of a Redis that has this number of them."""
     return tuple(_name(number, shards) for number in range(shards))
 
 

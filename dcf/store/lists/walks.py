@@ -1,7 +1,7 @@
 """A part of Lua scripts that walks through lists of runs in their order: the oldest first, in chunks.
 
-A script looks for runs that are on all of some lists and on one of some others. What it costs follows how many runs it
-walks through, so the shortest way is taken. Decides nothing about a run.
+A script looks for runs that are on all of some lists and on one of some others. Its cost depends on the number of runs
+that it walks through, so it takes the shortest list. It must not decide about a run.
 """
 
 from typing import Final
@@ -58,7 +58,7 @@ local function next_chunk()
   return names, scores, #names < most
 end
 """
-"""Uses KEYS: `all` lists, then `any` lists; `score`, where to begin; and `chunk`, how many runs the first chunk has.
+"""Uses KEYS (`all` lists, then `any` lists), `score`, where to begin, and `chunk`, the size of the first chunk.
 
 Makes `next_chunk`, `chosen` and `is_by_any`. `next_chunk` returns the next runs, each once, their scores, and whether
 they are the last. All are on the list `chosen`, or each is on one of the `any` lists. A chunk has twice as many runs as

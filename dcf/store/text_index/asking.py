@@ -19,7 +19,7 @@ _MOST_CLAUSES = 16
 
 @record(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """The part of the script's arguments that says what is searched for.
+    """The part of the script's arguments that has the query.
 
     `is_counted`: the entries that are found are as many as the lists of the only group have.
     """

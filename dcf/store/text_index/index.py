@@ -72,7 +72,7 @@ class Differs:
 
 
 class TextIndex:
-    """The text index of one name. It has at most `most` entries; `expires` says whether some go by themselves."""
+    """The text index of one name. It has at most `most` entries; `expires` says whether some of them expire."""
 
     def __init__(
         self, connections: Connections, name: str, *, most: int, expires: bool = False, wait_replicas: int = 0
@@ -136,7 +136,7 @@ class TextIndex:
         return bool(reply)
 
     def prune(self) -> int:
-        """Remove entries whose time is over, some at a time; return how many are left that have one."""
+        """Remove expired entries, some at a time; return how many entries with an expiry are left."""
         if self._is_counted_elsewhere:
             return int(self._held(self._pruning, PRUNE_HELD))
         (left,) = self._connections.send(self._pruning)
@@ -159,11 +159,11 @@ class TextIndex:
 
     @property
     def _is_counted_elsewhere(self) -> bool:
-        """Return True if what owners hold is in other slots than the index."""
+        """Return True if the counts of owners are in other slots than the index."""
         return self._connections.shards > 1
 
     def _put_held(self, entry: TextEntry, putting: Command, account: Account | None) -> Reply | Refusal:
-        """Count an entry, write it, and count what became of it; return the reply to the write, or a refusal."""
+        """Count an entry, write it, and correct the count by the outcome; return the write's reply, or a refusal."""
         key, mark = text_keys.entry(self._name, entry.entry_id), new_mark()
         was = owned(self._connections, key)
         own = LOCAL if account is None else account.key_id
@@ -180,7 +180,7 @@ class TextIndex:
         return reply
 
     def _held(self, command: Command, script: str, mark: str = "") -> Reply:
-        """Send the script that leaves the counting to `counting`, and count what it gives back; return its reply."""
+        """Send the script that leaves the counting to `counting`, and count the removed entries; return its reply."""
         name, _, *rest = command
         ((reply, given_back),) = self._attempts.surely(((name, script, *rest, mark),), self._barrier)
         for owner, key, its_mark in given_back:
@@ -221,7 +221,7 @@ _FIXED_ARGUMENTS: Final = 20
 """Words of the command that puts an entry, before those that name the lists that it is on."""
 
 _BYTES_OF_A_LIST: Final = 100
-"""What the place of an entry on a list counts as; the script that puts it has the same."""
+"""The bytes that the place of an entry on a list counts for; the script that puts the entry has the same number."""
 
 _OWNERS: Final = (keys.quota(""), keys.quota("", "docs"))
 

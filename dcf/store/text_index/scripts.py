@@ -1,7 +1,7 @@
 """The Lua scripts of text indexes. Each is atomic, so a document and the lists that it is on always agree.
 
-They build keys from the prefix of an index, since an entry's own lists stand in the entry. They send nothing
-themselves: `index` makes commands of them.
+They build keys from the prefix of an index, since each entry records its own lists. This module must not send them:
+`index` makes commands of them.
 """
 
 from typing import Final
@@ -39,7 +39,7 @@ local function told(reply)
   return {reply, given_back}
 end
 """
-"""Says in the reply what is to be given back: on a Redis Cluster, `counting` counts entries before and after."""
+"""Lists in the reply the removed entries: on a Redis Cluster, `counting` counts entries before and after."""
 
 _FORGET: Final = """
 local function take_off(prefix, list, id)
@@ -142,7 +142,7 @@ PUT: Final = f"#!lua\n{_COUNTED_HERE}{_PUT}"
 PUT_HELD: Final = f"#!lua\n{_COUNTED_ELSEWHERE}{_PUT}"
 """Writes an entry and its lists, unless its revision is another one, the index is full, or the key holds too much.
 
-What an entry costs counts as bytes of the key that made it, however often others change it.
+The size of an entry counts for the key that made it, however often others change it.
 """
 
 _REMOVE: Final = (
@@ -164,4 +164,4 @@ return told(redis.call('ZCARD', ARGV[1] .. 'until'))
 )
 PRUNE: Final = f"#!lua flags=allow-oom\n{_COUNTED_HERE}{_PRUNE}"
 PRUNE_HELD: Final = f"#!lua flags=allow-oom\n{_COUNTED_ELSEWHERE}{_PRUNE}"
-"""Removes entries whose time is over."""
+"""Removes expired entries."""

@@ -1,4 +1,4 @@
-"""The Lua script that searches a text index. It changes nothing; `asking` says what stands in its arguments."""
+"""The Lua script that searches a text index. It must not write; `asking` describes its arguments."""
 
 from typing import Final
 
@@ -267,9 +267,9 @@ return {string.format('%.0f', total), ended and '1' or '0', place, shown}
 """Finds the entries that all groups of lists have, best first.
 
 A block of candidates is taken from the smallest group: of the entries of a word those with its largest weights first,
-else the newest first. Of several lists in a group the best weight counts. Those that every other group has as well, and
-that meet the program where there is one, are ordered by the sum of their weights. Where that is
-the order of the smallest group itself, a block need not be longer than a piece. It goes on with the next block until
-the page is full or it has looked at enough, and then the next page does: what one call costs does not depend on how
-many entries there are.
+else the newest first. Of several lists in a group the best weight counts. Candidates that every other group has as
+well, and that match the program if there is one, are ordered by the sum of their weights. Where that is
+the order of the smallest group itself, a block need not be longer than a piece. The search continues with the next
+block until the page is full or its budget is used up. Then the next page continues, so the cost of one call does not
+depend on the number of entries.
 """

@@ -82,7 +82,7 @@ class Attempts:
             _pause(attempt)
 
     def confirm(self, connection: Connection, barrier: str) -> None:
-        """Wait until enough replicas have the write, so that a failover cannot undo what is answered.
+        """Wait until enough replicas have the write, so that a failover cannot undo an answered write.
 
         WAIT only counts writes of its own connection, and the answered one may have come over another. So a small write
         goes before it (reliability notes, section 2).
@@ -91,7 +91,7 @@ class Attempts:
             self._confirm(connection, barrier)
 
     def let_go(self, connection: Connection, barrier: str) -> None:
-        """End an attempt that writes nothing. Its answer is confirmed by replicas like a write.
+        """End an attempt without writes. Its answer is confirmed by replicas like a write.
 
         A repetition must not be answered while a failover could still undo the original write. And a server that was
         replaced in a failover must not refuse requests by its outdated data.
@@ -176,8 +176,8 @@ def commit_if(
 ) -> tuple[list[Reply], list[Reply]]:
     """Commit like `commit`, by a script of `guards` that writes if its condition holds; raise Overtaken if not.
 
-    If keys are watched, it is sent between MULTI and EXEC. If not, Overtaken also stands for a server that refuses the
-    script: nothing was written, and who then goes the longer way is told why.
+    If keys are watched, it is sent between MULTI and EXEC. If not, Overtaken is also raised if the server refuses the
+    script: nothing was written, and the longer way, which the caller takes then, gets the server's reason.
     """
     if is_watched:
         (reply,), read = _executed(connection, [script], announcements, then)

@@ -1,4 +1,7 @@
-"""The marks of risky evaluations in Redis: which process evaluates for which state of a run."""
+"""Reads and writes the marks of risky evaluations in Redis: which process evaluates for which state of a run.
+
+It must not decide whether a process may evaluate: `core/completing/evaluation_marks.py` does.
+"""
 
 from collections.abc import Iterable
 from typing import Final

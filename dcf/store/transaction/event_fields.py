@@ -1,8 +1,8 @@
 """A run's events as entries of its stream, and back: those of one commit are one entry, which is one command.
 
 In the stream the names are short, and all entries have the same field, so that Redis stores its name once per node of
-many entries. Whoever reads the history sees full names, and events one by one. Entries of earlier versions, with an
-event each, are read as well.
+many entries. Readers of the history see full names, and events one by one. Entries of earlier versions, with an event
+each, are read as well. This module must not read or write the stream.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

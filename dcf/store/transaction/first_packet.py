@@ -1,4 +1,4 @@
-"""The first packet of a transaction: what the rows of a snapshot ask for together, and the replies to it."""
+"""The first packet of a transaction: the reads of all rows of a snapshot, and their replies. It must not send it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias

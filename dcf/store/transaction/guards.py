@@ -13,9 +13,9 @@ from dcf.values.records import record
 _LATENESS: Final = 100_000
 """Microseconds by which a decision may lie behind the server's clock; it may never lie ahead."""
 
-# ARGV: the server time of the decision (0: of no interest) and how late it may be; how many reads there are, and for
-# each the number of its words, the words, the number of its replies and these, empty for none; then for each command
-# the number of its words, and its words.
+# ARGV: the server time of the decision (0: not compared) and the largest delay. Then the number of reads. Each read has
+# the number of its words, the words, the number of its replies, and the replies (empty for None). Then the commands:
+# the number of words of each, and the words.
 # The first line has Redis refuse the whole script where it takes no writes, in place of some of its commands.
 # The values of several JSONPaths come in any order, so they are compared one by one.
 GUARDED: Final = """#!lua

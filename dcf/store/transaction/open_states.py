@@ -19,14 +19,16 @@ from dcf.values.json_text import load
 from dcf.values.records import replace
 
 # Reads a page of the open states, and the state that was claimed before, until enough ready ones are found: documents,
-# assignments and inputs of these, and the scopes around them. A claim marks what it is about to take, so that others
-# take something else. A mark lasts a moment and is written to no file and no replica: it saves lost races, and decides
-# nothing. KEYS: timers, meta, claims. ARGV: first, last, what the keys of states, inputs and marks begin with, the
-# fields of the claim, how many, the owner, the mark, its life, how many states to pass over, these, and states that are
-# read anyway. Replies: the states found, each with document, assignment, input, and whether another is about to take
-# it; the scopes around; the length of the page; leased states, each with the time at which the clock looks at it, or 0
-# if it has reminded of it: then the lease has ended, and the clock looks again much later. Where a slot of a cluster
-# moves, a read of several documents says nothing of one that is at the other node already, but EXISTS is refused there.
+# assignments and inputs of these, and the scopes around them. A claim marks the states that it is about to lease, so
+# that other claims lease other states. A mark lasts a moment and is written to no file and no replica: it saves lost
+# races, and no decision rests on it. KEYS: timers, meta, claims. ARGV: first and last place of the page. Then the
+# beginnings of the keys of states, inputs and marks. Then the fields of the claim, the number of states, the owner, the
+# mark and its lifetime. Then the number of states to skip, these states, and states that are read anyway.
+# The reply has four parts. (1) The states, each with document, assignment, input, and whether another claim marked it.
+# (2) The scopes around them. (3) The length of the page. (4) Leased states, each with the time of its next check. That
+# time is 0 if a reminder was sent: then the lease has ended, and the next check comes much later.
+# While a slot of a cluster moves, a read of several documents ignores a document that has moved to the other node. But
+# EXISTS is refused then.
 _OPEN_STATES = (
     DOCUMENTS
     + r"""
@@ -156,10 +158,10 @@ return {found, around, size, held}
 )
 
 _MARK_MS: Final = 50
-"""Milliseconds after which a mark is over: far longer than a claim takes, and short for one that died with it."""
+"""Milliseconds after which a mark expires: far longer than a claim takes, and short if the claim's process died."""
 
 _GONE = StateDoc(status=Status.CANCELLED)
-"""Stands for an open state whose document is null: no agent can take it, and it counts as read."""
+"""Replaces the document of an open state if that is null: no agent can lease the state, and it counts as read."""
 
 
 def page_command(form: DocumentForm, run: RunKeys, page: tuple[int, int], reads: ReadSet) -> Command:

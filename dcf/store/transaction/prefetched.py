@@ -1,8 +1,9 @@
-"""What a later transaction will read, read along with the commit before it: so one packet is enough where it took two.
+"""Reads of a later transaction, made along with the commit before it: so it needs one round trip instead of two.
 
-A worker that leases its next state with a completion will soon complete that one. What this reads is known, and is read
-in the packet of the commit. The completion is then decided on these replies, and committed by a script if Redis still
-says the same (`guards`). Nothing here is believed without that. Each record is used once.
+A worker that leases its next state with a completion will soon complete that state. The reads of that completion are
+known, and are sent in the packet of the commit. The completion is then decided on these replies, and committed by a
+script if Redis still has the same data (`guards`). No decision may rest on them without that check. Each record is used
+once.
 """
 
 import time
@@ -44,7 +45,7 @@ class Prefetched:
 
 
 class Prefetches:
-    """What was read ahead, by run and by what a transaction reads; beyond 256 the oldest are dropped."""
+    """Prefetched replies, by run and by the read set of the later transaction; beyond 256 the oldest are dropped."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, ReadSet], Prefetched] = {}

@@ -85,7 +85,7 @@ class Reading:
 
         `passed` microseconds are added to the server's time, for replies that came a while ago.
         """
-        found = self._told_apart(replies)
+        found = self._by_command(replies)
         try:
             rows: dict[str, Any] = {row: understand(found) for row, understand in self._rows.items()}
             if self._page is not None:
@@ -102,7 +102,7 @@ class Reading:
         """
         if self._page is None:
             return None
-        texts = texts_of(self._told_apart(replies).of[self._page])
+        texts = texts_of(self._by_command(replies).of[self._page])
         unwatched = [path for path in with_scopes(changes.states) if path in texts and path not in self._watched]
         form = self.form
         found: dict[Command, Reply] = {
@@ -112,18 +112,18 @@ class Reading:
 
     def all_unchanged(self, replies: Sequence[Reply], now: int) -> Unchanged:
         """Return the condition that all of this would be read again, at this server time or a little later."""
-        found = self._told_apart(replies).of
+        found = self._by_command(replies).of
         return Unchanged(replies={command: reply for command, reply in found.items() if command != TIME}, now=now)
 
     def unmarked(self, replies: Sequence[Reply], changes: WriteSet) -> list[Command]:
         """Return the command that removes the marks on states of a page that the changes do not take after all."""
         if self._page is None or not self._marks:
             return []
-        ready = ready_in(self._told_apart(replies).of[self._page])
+        ready = ready_in(self._by_command(replies).of[self._page])
         left = [self.run.taking(path) for path in ready if path not in changes.states]
         return [("DEL", *left)] if left else []
 
-    def _told_apart(self, replies: Sequence[Reply]) -> Replies:
+    def _by_command(self, replies: Sequence[Reply]) -> Replies:
         return Replies(self._asked, replies[-len(self._asked.commands) :])
 
 

@@ -50,8 +50,8 @@ class Committed(Generic[Answer_co]):
     """Result of a transaction: the answer, the follow-up work, and the counts after it of the scopes it added to.
 
     `notices` are the notifications that it put into the outbox, and `seen` the documents that it decided on. `outdated`
-    are commands that take off entries of lists across runs which are not true any more; whoever reads these lists
-    knows, so that nothing depends on them.
+    are commands that remove stale entries from lists across runs. Readers of these lists expect stale entries, so
+    nothing depends on the removal.
     """
 
     answer: Answer_co
@@ -126,7 +126,7 @@ class RunStore:
         return done
 
     def _take_off(self, outdated: Sequence[Command]) -> None:
-        """Take entries off lists. What was committed stays so; where Redis does not answer, a reader takes them off."""
+        """Remove stale entries from lists after the commit; if Redis does not answer, a reader of the lists does."""
         try:
             ask(self._connections, *outdated)
         except StoreUnavailable as error:
@@ -140,7 +140,7 @@ class RunStore:
         size: Callable[[], int],
         ground: Ground | None = None,
     ) -> Committed[Answer | Refusal]:
-        """Like `commit`, for a run that is to be created; `size` is asked for the bytes of its workflow and its input.
+        """Like `commit`, for a run that is to be created; `size` returns the bytes of its workflow and its input.
 
         Refuse a run beyond the quotas of the caller's key, in the packet that reads whether the run is there. A refusal
         of `ground` is the answer too.
@@ -158,7 +158,7 @@ class RunStore:
         return self._timed(reading.snapshot(self._connections.send(*reading.commands())))
 
     def read_surely(self, workflow_id: str, reads: ReadSet) -> Snapshot:
-        """Return what `read` does, once enough replicas have it. For what another node of a cluster is told next.
+        """Return what `read` does, once enough replicas have it: before a dependent write to another node of a cluster.
 
         One server needs no such wait: its replicas have what was read before they have what is written after it.
         """
@@ -168,10 +168,10 @@ class RunStore:
         return self._timed(reading.snapshot(self._attempts.surely(reading.commands(), reading.run.barrier)))
 
     def look(self, workflow_id: str, reads: ReadSet, most: int) -> "Look":
-        """Return what `read` does, the first open states, so many at most, and the last event, in one round trip."""
+        """Return what `read` does, at most `most` of the first open states, and the last event, in one round trip."""
         run = self.keys(workflow_id)
         reading = self._reading(workflow_id, reads)
-        # The event comes first: what is committed in between is then told once more, and never missed.
+        # The event comes first: a commit in between is then reported twice, and never missed.
         first: Command = ("XREVRANGE", run.events, "+", "-", "COUNT", 1)
         listing: list[Command] = [("ZRANGE", run.timers, 0, most - 1), ("ZCARD", run.timers)]
         newest, *replies, listed, count = self._connections.send(first, *reading.commands(), *listing)
@@ -255,7 +255,7 @@ class RunStore:
             return None, exchange(connection, opening)
         if self._connections.shards == 1:
             reply, *replies = exchange(connection, [reserve, *opening])
-        else:  # what is counted for the key is not where the run is
+        else:  # the counts of the key are in another slot than the run
             (reply,), replies = ask(self._connections, reserve), exchange(connection, opening)
         return refusal_in(reply), replies
 
@@ -273,9 +273,9 @@ class RunStore:
     def _in_one_packet(
         self, work: "_Transaction[Answer]", found: Prefetched, connection: Connection
     ) -> Committed[Answer] | None:
-        """Decide on what was read ahead, and commit if it is still so. Return None if not, or if nothing is written.
+        """Decide on prefetched data, and commit if it is unchanged. Return None if it changed, or without writes.
 
-        An answer that writes nothing must rest on what is there now.
+        An answer without writes must rest on the present data.
         """
         snapshot = found.snapshot()
         try:

@@ -34,7 +34,7 @@ def read_text(text: bytes) -> StateDoc | None:
 
 
 def write_text(doc: StateDoc) -> bytes:
-    """Return the text of a record, and keep the record for whoever reads the text back."""
+    """Return the text of a record, and keep the record for the next read of the same text."""
     text = dump_bytes(write_state(doc))
     if doc.lease.ts is None or doc.lease.expires_at is not None:  # else the reader works an expiry out
         _keep(text, doc)

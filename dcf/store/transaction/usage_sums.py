@@ -1,6 +1,6 @@
-"""The sums of what the work of a run used up: added to in its own transaction, with what it owes to the books.
+"""The commands for the sums of a run's usage: its own transaction adds to them, and to the reports for the books.
 
-`features/usage/storage.py` moves what is owed to the books of agents and projects.
+`features/usage/storage.py` moves these reports to the books of agents and projects. This module must not send commands.
 """
 
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ from dcf.store.keys.parts import encode_state
 from dcf.store.keys.table import RunKeys
 
 OWED: Final = "cp:idx:usage:owed"
-"""The runs that owe usage to the books, by since when."""
+"""The runs with reports for the books, by the time of the oldest."""
 
 
 def charge_commands(run: RunKeys, charges: Sequence[Charge]) -> list[Command]:
-    """Return the commands of a transaction that add reports to the run's sums, and append them to what is owed."""
+    """Return the commands of a transaction that add reports to the run's sums, and to the reports for the books."""
     commands: list[Command] = []
     for charge in charges:
         amounts = charge.usage.amounts()
@@ -30,7 +30,7 @@ def charge_commands(run: RunKeys, charges: Sequence[Charge]) -> list[Command]:
 
 
 def owed_command(run: RunKeys, now: int) -> Command:
-    """Return the command that notes, before the commit, that a run owes its usage to the books."""
+    """Return the command that notes, before the commit, that a run has reports for the books."""
     return ("ZADD", OWED, now, run.workflow_id)
 
 

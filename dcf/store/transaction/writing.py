@@ -114,7 +114,7 @@ def facet_commands(run: RunKeys, meta: Mapping[str, Json], at: int, shard: str) 
 
 
 def due_command(run: RunKeys, at: int) -> Command:
-    """Return the command that makes the clock look at the run at this time, or at an earlier one that it has noted."""
+    """Return the command that makes the timer loop check the run at this time, or at an earlier time that is noted."""
     return ("ZADD", keys.due(run.workflow_id), "LT", at, run.workflow_id)
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias, TypeGuard
 
 from dcf.core.leasing.blockers import KILLED_PROCESS
 from dcf.values.json_text import Json
-from dcf.workforce.question_steps import TOO_LATE, to_answer, to_go_on, to_judge, to_mend, to_tell
+from dcf.workforce.question_steps import TOO_LATE, to_answer, to_correct, to_go_on, to_judge, to_tell
 from dcf.workforce.steps import Step, ask_why_held, to_complete, wait_for_event
 
 Call: TypeAlias = dict[str, Json]
@@ -121,7 +121,7 @@ _ABOUT: Final[Mapping[str, Callable[[Mapping[str, Json], str], list[Step]]]] = {
     "question": to_answer,
     "question_answered": to_go_on,
     "gate_opened": to_judge,
-    "needs_work": to_mend,
+    "needs_work": to_correct,
 }
 
 _TO_BE_LEASED: Final = frozenset({"token_required", "token_used"})

@@ -233,7 +233,7 @@ def _crossings(layers: list[list[int]], below: list[list[int]]) -> int:
 
 
 def _place_across(plan: LayerPlan) -> None:
-    """Move each slot towards the mean place of its neighbours, as far as the slots beside it allow."""
+    """Move each slot towards the mean place of its neighbours, as far as the adjacent slots allow."""
     above, below = _neighbours(plan)
     for layer in plan.layers:
         _settle(plan, layer, [0.0] * len(layer))

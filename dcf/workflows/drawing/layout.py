@@ -1,4 +1,4 @@
-"""Gives a scene coordinates, in pixels from the top left corner: boxes, panels inside them, lines and labels."""
+"""Gives a scene coordinates, in pixels from the top left corner: boxes, panels inside them, lines and labels. Pure."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -76,7 +76,7 @@ class Panel:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Box:
-    """A node and what is drawn inside it."""
+    """A node and the drawing inside it."""
 
     node: Node
     name: str

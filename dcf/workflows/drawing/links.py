@@ -13,7 +13,7 @@ _MOST_NEXT: Final = 20
 
 @record(frozen=True, slots=True, kw_only=True)
 class Links:
-    """`to` gives the address of a state by its path, `names` what a state is called beside what the picture knows.
+    """`to` gives the address of a state by its path, `names` further names of states.
 
     `following` has for each path those to which an arrow leads; `chosen` is the state that is marked.
     """

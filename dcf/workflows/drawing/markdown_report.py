@@ -82,7 +82,7 @@ def _taken(document: Mapping[str, Json]) -> str:
 
 
 def _indented(value: Json) -> list[str]:
-    """Return JSON on lines none of which can end the block that they stand in."""
+    """Return JSON in lines that cannot end the block around them."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     cut = ["… (the JSON export has all)"] if len(text) > _LONGEST else []
     return [printable(line, _LONGEST) for line in text[:_LONGEST].split("\n")] + cut

@@ -1,4 +1,4 @@
-"""Draws a machine as a Mermaid flowchart. Characters with a meaning in Mermaid are written as character codes."""
+"""Draws a machine as a Mermaid flowchart. Characters with a meaning in Mermaid are written as character codes. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""Draws a machine as indented text: every state in reading order, with its transitions."""
+"""Draws a machine as indented text: every state in reading order, with its transitions. Pure."""
 
 from collections.abc import Iterator, Mapping
 

@@ -1,6 +1,6 @@
-"""A run as one HTML page: how it stands, its picture, its states, and what happened. Pure.
+"""A run as one HTML page: its status, its picture, its states, and its events. Pure.
 
-The page is read from a file: it fetches nothing, runs no script, and its content security policy allows neither.
+The page is read from a file. It must not fetch data or run scripts, and its content security policy forbids both.
 All that comes from runs is untrusted text and escaped.
 """
 

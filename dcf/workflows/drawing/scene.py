@@ -1,4 +1,4 @@
-"""What a picture shows, without coordinates: a machine as nodes, arrows and groups."""
+"""The content of a picture, without coordinates: a machine as nodes, arrows and groups."""
 
 from collections import deque
 from typing import Final
@@ -66,7 +66,7 @@ class Part:
 
 
 def part_of(graph: Graph, first: int, most: int) -> Part:
-    """Return so many nodes at most, with the arrows between them. What is inside one is left out if it is too much."""
+    """Return at most `most` nodes, with the arrows between them. Content of a node that is too large is left out."""
     shown, arrows = range(first, min(len(graph.nodes), first + most)), graph.arrows
     kept = tuple(_folded(graph.nodes[at], most) for at in shown)
     within = (

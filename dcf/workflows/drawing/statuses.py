@@ -1,4 +1,4 @@
-"""The statuses of a run's states as a picture shows them: all iterations of a Map are counted in one place."""
+"""The statuses of a run's states as a picture shows them: all iterations of a Map are counted in one place. Pure."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping

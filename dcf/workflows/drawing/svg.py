@@ -101,7 +101,7 @@ _FORCED: Final = (
 """The colours that somebody chose for all programs hold for pictures too; each status is a word and a mark as well."""
 
 STYLE: Final = f"{_SHAPES}{_rules(_LIGHT)}@media(prefers-color-scheme:dark){{{_rules(_DARK)}}}{_FORCED}"
-"""Style sheet of a picture by itself; it is light or dark as the system is."""
+"""Style sheet of a picture alone; it is light or dark as the system is."""
 
 PAGE_STYLE: Final = (
     f"{_SHAPES}{_rules({name: f'light-dark({light},{_DARK[name]})' for name, light in _LIGHT.items()})}{_FORCED}"

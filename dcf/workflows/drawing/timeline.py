@@ -1,10 +1,10 @@
 """Makes a timeline of a run from its history: for each state when it was ready, was worked on, or waited.
 
-Pure: the web page, `dcf runs timeline` and the export for trace viewers show what is decided here. Only what the
-history tells is known. That a lease ran out is no event. Of a state that nobody took over since, the caller says when
-it did; an agent whose state was taken over counts as lost from the end of the last lease that the history knows of, or
-from when it was heard of after that; of renewals the history has only some.
-That a retry is due is none either: backing off ends when it was due, or earlier if somebody was told or took the state.
+Pure: the web page, `dcf runs timeline` and the export for trace viewers show the timeline that is computed here. Its
+only source is the history, which has no event for the end of a lease and not all renewals. If a lease has expired and
+there was no takeover, the caller passes the time of its end. After a takeover, the earlier agent counts as lost from
+the end of its last lease in the history, or from a later sign of life. A due retry is no event either: backing off ends
+when the retry was due, or earlier if an agent was notified or leased the state.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ from dcf.values.records import record
 
 
 class Phase(StrEnum):
-    """What a state does in a span: it may be taken, is worked on, waits for its next try, lost its agent, or waits.
+    """The activity of a state in a span: ready for a lease, in work, waiting for its next attempt, lost, or waiting.
 
     `waiting` is everything else that holds it up: a time, a signal, a person, the states inside it, or its run, which
     has not been started, is paused or blocked.
@@ -89,7 +89,7 @@ class Timeline:
 
 
 _WORKED: Final = frozenset({None, "Task"})
-"""Kinds of states that agents take; all others wait by themselves."""
+"""Kinds of states that agents lease; all others wait without an agent."""
 
 _OVER: Final = frozenset({"RunSucceeded", "RunFailed", "RunCancelled", "RunTimedOut", "RunClosed", "RunFinalized"})
 _ENDS: Final[Mapping[str, str]] = {
@@ -102,7 +102,7 @@ _WAITS: Final[Mapping[str, tuple[Phase, str]]] = {
     "CallbackAwaited": (Phase.WAITING, "handed_on"),
     "StateReopened": (Phase.WAITING, "reopened"),
 }
-"""What begins with events after which nobody works on a state, and how the work before it ended."""
+"""The phase after an event that ends the work on a state, and the outcome of that work."""
 
 _BY_OTHERS: Final = frozenset({"StateResolved", "StateConcluded"})
 _SETTLED: Final[Mapping[str, str]] = {"output": "succeeded", "skip": "skipped"}
@@ -180,7 +180,7 @@ class _Track:
             )
 
     def lease(self, event: Mapping[str, Json], at: int) -> None:
-        """Note that a lease begins, or begins anew. Older histories do not tell how long it is."""
+        """Note that a lease begins or is renewed. Older histories do not have its length."""
         ttl_s = event.get("ttl_s")
         self.ttl = ttl_s * SECOND if isinstance(ttl_s, int) else self.ttl
         self.lease_end = at + self.ttl
@@ -240,7 +240,7 @@ class _TimelineFold:
         return Timeline(start=self._start, last=self._last, end=self._end, rows=rows)
 
     def lose(self, state: str, at: int) -> None:
-        """Take it that the lease of a state ended then, and nobody has taken the state over."""
+        """Record that the lease of a state expired at this time, without a takeover."""
         if state in self._tracks:
             self._tracks[state].lose(at)
 
@@ -321,7 +321,10 @@ class _TimelineFold:
             self._idle(track, at)
 
     def _settle(self, track: _Track, how: str, at: int) -> None:
-        """Let somebody else than the holder decide: after an error the history goes on with what follows from it."""
+        """Record that a caller other than the holder ended or assigned the state.
+
+        After an error, the later events of the history show the effects.
+        """
         track.end(at, "resolved")
         if how == "assign":
             self._idle(track, at)

@@ -12,7 +12,7 @@ _PROCESS: Final = 1
 def chrome_trace(found: Timeline, title: str) -> dict[str, Json]:
     """Return the trace: the run is a process, each state a thread, each segment a complete event.
 
-    Times are microseconds from the beginning of the run. What still lasts ends at the last event.
+    Times are microseconds from the beginning of the run. Open segments end at the last event.
     """
     events: list[Json] = [_named("process_name", printable(title), 0)]
     for number, row in enumerate(found.rows, 1):

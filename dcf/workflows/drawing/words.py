@@ -1,4 +1,4 @@
-"""Turns names and conditions into texts for pictures, made safe since a workflow's author may write anything."""
+"""Turns names and conditions into texts for pictures, made safe since a workflow's author may write anything. Pure."""
 
 from collections.abc import Mapping
 from functools import lru_cache

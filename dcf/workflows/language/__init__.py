@@ -14,7 +14,7 @@ from dcf.core.documents.model import DEFAULT_MAX_ATTEMPTS
 from dcf.values.json_text import MAX_BYTES, MAX_DEPTH, Json
 
 EXAMPLES: Final = ("smallest", "programme")
-"""The examples of the page, each a file beside it."""
+"""The examples of the page, each a file in its directory."""
 
 MAX_DOCUMENT: Final = 1024 * 1024
 

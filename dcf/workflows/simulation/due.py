@@ -60,7 +60,7 @@ class SimulatedSignal:
 class Due:
     """Something due at a time: the answer of a task or its timeout, the continuation of a state, a signal.
 
-    "look": the timer loop looks at a task that waits for something outside.
+    "look": the timer loop checks a task that waits for something outside.
     """
 
     at: int
@@ -117,7 +117,7 @@ class OutsideTasks:
         return self._next_look(waiting)
 
     def look(self, path: str, now: int) -> Conclusion | int | None:
-        """Do what is due about a Task; return its end, or the time of the next look, None if nothing is ever due."""
+        """Do the due work on a Task; return its end, or the time of the next check, None if there is none."""
         waiting = self.waiting[path]
         seen = Snapshot(now=now, meta=_RUNNING, states={path: waiting.doc}, timers={path: now})
         due = attention.look(seen, path)

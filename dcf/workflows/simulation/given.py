@@ -20,7 +20,7 @@ from dcf.values.records import record
 Answer: TypeAlias = Mapping[str, Json]
 """The answer of a Task to one call: `{output}`, `{error, cause}`, `{timed_out}` or `{never}`.
 
-With `after` it comes so many seconds later, if the Task has not timed out by then.
+With `after` it comes that number of seconds later, if the Task has not timed out by then.
 """
 
 Mocks: TypeAlias = Mapping[str, Answer | Sequence[Answer]]
@@ -83,7 +83,7 @@ def refuse_misfit(task: AskedTask, output: Json) -> None:
         told = "; ".join(f"{one.pointer or 'the output'}: {one.message}" for one in found)
         raise InvalidArgument(
             f"The output given for the Task '{task.name[:80]}' does not match its OutputSchema: {told}.",
-            "A run would refuse it. Mend the output, or the schema.",
+            "A run would refuse it. Correct the output, or the schema.",
         )
 
 

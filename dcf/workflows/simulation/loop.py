@@ -1,4 +1,4 @@
-"""The loop of a simulated run: takes what is due next, calls the engine, and joins the scopes."""
+"""The loop of a simulated run: takes the next due event, calls the engine, and joins the scopes."""
 
 import random
 from collections import deque
@@ -323,7 +323,7 @@ class Simulation:
         self._forget(lambda other: within(other, path))
 
     def _forget(self, is_over: Callable[[str], bool]) -> None:
-        """Drop what is due about states, and what they wait for."""
+        """Drop the due events of states, and their waits for something outside."""
         self.due = [event for event in self.due if not is_over(event.path)]
         for path in [path for path in self.outside.waiting if is_over(path)]:
             del self.outside.waiting[path]

@@ -1,4 +1,4 @@
-"""The trace of a simulated run: which states were entered, exited, retried, caught or failed, in order."""
+"""The trace of a simulated run: which states were entered, exited, retried, caught or failed, in order. Pure."""
 
 from collections.abc import Container
 from dataclasses import dataclass, field

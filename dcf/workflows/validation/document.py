@@ -55,7 +55,7 @@ def validate_document(
 def judge(
     document: Json, in_form: Json, places: tuple[Path, Path, Path | None], schema: Mapping[str, Json] | None
 ) -> Validation:
-    """Return the verdict about a document; `in_form` is what of it the schema is asked about.
+    """Return the verdict about a document; `in_form` is the form of it that the schema checks.
 
     `places` are the directories for agent files, for skills, and another one for agent files.
     """
@@ -152,7 +152,7 @@ def _machine_verdict(machine: Json) -> Validation:
 
 
 def read_text(workflow: Json) -> tuple[Json, Finding | None]:
-    """Return the value in a text, or a native value; a finding for what is none."""
+    """Return the value in a text, or a native value; a finding for an invalid one."""
     try:
         text_or_native = workflow.decode() if isinstance(workflow, bytes | bytearray) else workflow
         return parse_workflow(text_or_native, name="The document", max_bytes=MAX_DOCUMENT), None

@@ -22,7 +22,7 @@ _MACHINES: Final = frozenset({"Branches", "ItemProcessor", "Iterator"})
 
 
 def foreign_warnings(machine: Json, path: str) -> list[str]:
-    """List what dcf does not do of the machine that stands at `path`, as `pointer: sentence`."""
+    """List the parts of the machine at `path` that dcf does not support, as `pointer: sentence`."""
     found = (f"{where}: {sentence}" for where, sentence in _foreign_parts(machine, path))
     return list(islice(found, MAX_FINDINGS))
 

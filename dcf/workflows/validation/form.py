@@ -33,7 +33,7 @@ _Told = Iterator[tuple[tuple[str, ...], str, str, str]]
 
 
 def check_form(document: Json, schema: Mapping[str, Json] | None, name: str) -> list[Finding]:
-    """List what does not match the schema; None stands for the schema of this name that dcf ships."""
+    """List the parts that do not match the schema; None means the schema of this name that dcf ships."""
     checker = _shipped(name) if schema is None else _validator(schema)
     findings: dict[tuple[str, str, str], Finding] = {}
     try:

@@ -28,9 +28,9 @@ _HEAD: Final = {"workflow_id": "any", "workflow_name": "any", "version": "1.0.0"
 _BINDING: Final = "AgentBinding"
 _REFERENCES: Final = frozenset({"agent_ref", "agent_template_ref"})
 _TO_COME: Final = "to-come"
-"""Stands in AgentBinding for the agent that is named when a run is started."""
+"""Placeholder in AgentBinding for the agent that is named when a run is started."""
 _NO_MACHINE: Final = {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}
-"""Stands for a machine without bindings: all rules about it are those of the language."""
+"""Placeholder for a machine without bindings: all rules about it are those of the language."""
 
 
 def validate_given(
@@ -78,7 +78,7 @@ def validate_given(
     verdict = replace(
         verdict,
         warnings=(*verdict.warnings, *(warning for warning in warnings if warning is not None)),
-        defaulted=(*_head_told(given, name), *_agents_told(document, tasks, agents)),
+        defaulted=(*_head_defaults(given, name), *_agents_used(document, tasks, agents)),
         open_tasks=open_tasks,
         has_templates=any(_asks_for_template(document, task) for name, task in tasks.items() if name not in agents),
     )
@@ -116,7 +116,7 @@ def _is_uncalled(task: Mapping[str, Json], *, is_open: bool) -> bool:
 
 
 def _lacks_agent(task: Mapping[str, Json]) -> bool:
-    """Return True for a Task whose binding names nobody; one of the wrong form is left to the schema."""
+    """Return True for a Task whose binding names no agent; a binding of the wrong form is left to the schema."""
     binding = task.get(_BINDING, {})
     return isinstance(binding, dict) and _REFERENCES.isdisjoint(binding)
 
@@ -145,7 +145,7 @@ def _with_agents(document: dict[str, Json]) -> dict[str, Json]:
 def _as_given(verdict: Validation) -> Validation:
     """Return the verdict about a bare machine, with the paths that its parts have in it.
 
-    It cannot import the templates and skills that it names, so what is not found is a warning.
+    It cannot import the templates and skills that it names, so a missing one is a warning.
     """
     found_here = tuple(replace(one, path=_own(one.path)) for one in verdict.problems)
     problems = tuple(one for one in found_here if one.stage != "references")
@@ -163,13 +163,13 @@ def _own(path: str) -> str:
     return path.removeprefix(_INSIDE) if is_inside else path
 
 
-def _head_told(given: Mapping[str, Json], name: str) -> Iterator[str]:
+def _head_defaults(given: Mapping[str, Json], name: str) -> Iterator[str]:
     if "workflow_id" not in given:
         yield "workflow_id: a new one for each run"
     yield from defaults_of(given, name)
 
 
-def _agents_told(
+def _agents_used(
     document: Mapping[str, Json], tasks: Mapping[str, Mapping[str, Json]], agents: Mapping[str, tuple[str, ...]]
 ) -> Iterator[str]:
     """Yield who does what, where the document alone does not say so in full."""

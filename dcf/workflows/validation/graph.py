@@ -1,4 +1,4 @@
-"""Stage 3: the rules of the language, and the summary of the graph of states that the seed contract asks for."""
+"""Stage 3: the rules of the language, and the summary of the graph of states that the seed contract asks for. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -17,7 +17,7 @@ _NO_GOOD_END: Final = frozenset({"no_terminal_state", "conflicting_fields"})
 
 
 def check_graph(machine: Json, path: str = "") -> tuple[list[Finding], list[str], dict[str, Json]]:
-    """Parse the machine that stands at `path`; return its problems, its warnings and the summary of its graph."""
+    """Parse the machine at `path`; return its problems, its warnings and the summary of its graph."""
     parsed, problems = parse_machine(machine, path)
     findings = [found("graph", one.path, one.code, one.message, one.hint) for one in problems]
     doubts = [] if parsed is None else [f"{one.path}: {one.message}" for one in warnings_of(parsed)]

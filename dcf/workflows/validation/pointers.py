@@ -1,4 +1,4 @@
-"""JSON Pointers (RFC 6901): writes them, follows them, and finds the state that one leads into."""
+"""JSON Pointers (RFC 6901): writes them, follows them, and finds the state that one leads into. Pure."""
 
 from collections.abc import Iterable
 

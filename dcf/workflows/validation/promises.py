@@ -1,8 +1,8 @@
 """Checks that states read what the OutputSchemas of Tasks before them promise, as far as that is certain.
 
 The shapes of the inputs are carried along the transitions of a machine, through ResultPath, ResultSelector, Output,
-Assign and the like. A state that may be entered with inputs of several shapes is warned about only if what it reads is
-in none of them; where anything is not known, nothing is said.
+Assign and the like. A state may be entered with inputs of several shapes: then there is a warning only if a path that
+it reads is in none of them. If any shape is unknown, there is no warning.
 """
 
 from collections.abc import Iterator, Mapping
@@ -41,7 +41,7 @@ class _Visited:
 
 @dataclass(slots=True, kw_only=True)
 class _Walk:
-    """The states found so far, and the shapes of what is assigned to each variable."""
+    """The states found so far, and the shapes that are assigned to each variable."""
 
     states: list[_Visited] = field(default_factory=list)
     variables: dict[str, Shapes] = field(default_factory=dict)
@@ -99,7 +99,7 @@ def _doubts(visited: _Visited, variables: Mapping[str, Shapes]) -> Iterator[str]
 
 
 def _absent(visited: _Visited, read: Read, variables: Mapping[str, Shapes]) -> NotThere | None:
-    """Return why what is read is not there, whatever shape the input has; None if it may be."""
+    """Return why the value that is read is missing, whatever shape the input has; None if it may be there."""
     maps = visited.state.flow.jsonata
     found = [follow(shape, read.steps, maps=maps) for shape in _sources(visited, read, variables)]
     absent = [one for one in found if isinstance(one, NotThere)]
@@ -107,7 +107,7 @@ def _absent(visited: _Visited, read: Read, variables: Mapping[str, Shapes]) -> N
 
 
 def _sources(visited: _Visited, read: Read, variables: Mapping[str, Shapes]) -> Shapes:
-    """Return the shapes that what is read from may have."""
+    """Return the possible shapes of the value that the read starts from."""
     state, inputs = visited.state, visited.inputs
     match read.source:
         case "raw":

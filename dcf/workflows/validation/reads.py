@@ -1,7 +1,7 @@
-"""What a state reads, as written: each path into its input, its result or a variable, with its place in the JSON.
+"""Finds the paths that a state reads, as written: into its input, its result or a variable, with the place in the JSON.
 
-Of a JSONata expression only paths are found that are written out, such as `$states.input.order.id`; what an expression
-computes is not followed. Instructions read the worker's input.
+In a JSONata expression only literal paths are found, such as `$states.input.order.id`; computed paths are not followed.
+Instructions read the worker's input.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Stage 2, second half: checks that the agents and skills named by Tasks exist, at every level of nesting."""
+"""Stage 2, second half: checks that the agents and skills named by Tasks exist, at every level of nesting. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field

@@ -1,4 +1,4 @@
-"""What is known of a value before a run: that it matches the OutputSchema of a Task, or was put together of such. Pure.
+"""The facts about a value before a run: it matches the OutputSchema of a Task, or is composed of such values. Pure.
 
 A shape is what is certain. None means that nothing is known; then nothing is said about what is read of the value.
 """
@@ -62,13 +62,13 @@ _DEPTH: Final = 20
 _COMBINED: Final = frozenset(
     {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "const", "enum", "$ref"}
 )
-"""Keywords beside which `properties` do not say all about the members."""
+"""Keywords with which `properties` do not describe the members completely."""
 
 _NOTES: Final = frozenset({"title", "description", "default", "examples", "$comment", "deprecated", "readOnly"})
 
 
 def follow(shape: Shape, steps: Iterable[str | int], *, maps: bool) -> Shape | NotThere:
-    """Return what is known of the value at these steps. `maps`: a name is read of all elements of an array."""
+    """Return the shape of the value at these steps. `maps`: a name is read of all elements of an array."""
     for step in steps:
         found = _member(shape, step, maps=maps)
         if found is None or isinstance(found, NotThere):
@@ -78,7 +78,7 @@ def follow(shape: Shape, steps: Iterable[str | int], *, maps: bool) -> Shape | N
 
 
 def select(shape: Shape, path: Path | None) -> Shape | NotThere:
-    """Return what is known of the value at a JSONPath; nothing of what may be several values, or is no input."""
+    """Return the shape of the value at a JSONPath; None for a path with several values, or not into the input."""
     if path is None or not path.in_document:
         return None
     found = follow(shape, path.steps, maps=False)
@@ -86,7 +86,7 @@ def select(shape: Shape, path: Path | None) -> Shape | NotThere:
 
 
 def put(path: Path | None, raw: Shape, result: Shape) -> Shape:
-    """Return what is known of an input with a result at a ResultPath; a null path discards the result."""
+    """Return the shape of an input with a result at a ResultPath; a null path discards the result."""
     if path is None:
         return raw
     if not path.in_document or path.search is not None or not all(isinstance(step, str) for step in path.steps):
@@ -95,7 +95,7 @@ def put(path: Path | None, raw: Shape, result: Shape) -> Shape:
 
 
 def elements(shape: Shape) -> Shape:
-    """Return what is known of each element of an array."""
+    """Return the shape of each element of an array."""
     found = _member(shape, 0, maps=False) if isinstance(shape, Promised) and "prefixItems" not in shape.schema else None
     return None if isinstance(found, NotThere) else found
 
@@ -163,7 +163,7 @@ def _of_object(shape: Promised, name: str) -> Shape | NotThere:
 
 
 def _unlisted(shape: Promised, name: str) -> Shape | NotThere:
-    """Return what is known of a member that is not among the properties."""
+    """Return the shape of a member that is not among the properties."""
     schema, others = shape.schema, tuple(shape.schema.get("properties", {}))
     if name in schema.get("required", ()) or "patternProperties" in schema:
         return None

@@ -1,4 +1,4 @@
-"""The result of a validation. Its exit codes are those of the four stages in the seed contract."""
+"""The result of a validation. Its exit codes are those of the four stages in the seed contract. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
 """Closes a run together with the agents that were made for it. The run is closed even if its agents cannot be deleted.
 
-It decides nothing: `core/lifecycle/finalization.py` closes the run, `workers.py` deletes the agents,
+It must not decide: `core/lifecycle/finalization.py` closes the run, `workers.py` deletes the agents,
 `core/lifecycle/dismissals.py` counts them in the run's audit record.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @record(frozen=True, slots=True, kw_only=True)
 class RunClosed:
-    """A run that is closed: its audit record, what became of its agents, and what is left to be said."""
+    """A run that is closed: its audit record, the outcome for each of its agents, and warnings."""
 
     audit: "Mapping[str, Json]"
     agents: tuple[Dismissed, ...]

@@ -1,7 +1,7 @@
 """Reads an agent in the first form of Letta's agent files (.af v1) as one of the second form, with a bundle. Pure.
 
 The first form has one agent, with its blocks and tools inside; tags and variables are lists of objects. Workflow
-documents carry it as `agent_config`. What is in the second form already stays as it is.
+documents carry it as `agent_config`. An agent in the second form stays unchanged.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,8 @@
 """Creates the missing agents of a run, once each, even with concurrent callers and crashes.
 
-The steps for each part: reserve it in the store, search its agent by tags (an earlier call may have crashed after
-creating it), else create it with these tags, then record it. A call that fails deletes the agents that it created.
+The steps for each part: reserve the part in the store, search its agent by tags (an earlier call may have crashed after
+the creation), else create an agent with these tags, then record the agent. A failed call deletes the agents that it
+created.
 """
 
 import secrets

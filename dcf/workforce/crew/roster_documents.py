@@ -1,4 +1,4 @@
-"""Reads and changes the documents of rosters, which record the agents created for a run."""
+"""Reads and changes the documents of rosters, which record the agents created for a run. `roster` decides."""
 
 from collections.abc import Callable
 from typing import TypeVar

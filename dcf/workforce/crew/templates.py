@@ -92,7 +92,7 @@ def _staffing(
     mode = lifecycle.get("mode", "ephemeral")
     if mode == "existing" and existing is None:
         raise InvalidArgument(
-            f"State '{clip(state)}' wants an existing agent and names none.", "Name it in AgentBinding.agent_ref."
+            f"State '{clip(state)}' wants an existing agent without a name.", "Name it in AgentBinding.agent_ref."
         )
     shared = lifecycle.get("reuse_key") if mode == "pooled" else None
     if mode == "pooled" and not (isinstance(shared, str) and shared):
@@ -136,7 +136,7 @@ class _Templates:
     _imported: list[Mapping[str, Json]] | None = None
 
     def for_task(self, state: str, wanted: TemplateReference | None) -> Description:
-        """Return the description of a Task's agent; if it names none, the default worker, or an empty one."""
+        """Return the description of a Task's agent; without one, that of the default worker, or an empty one."""
         if wanted is not None:
             found = self.find(wanted)
             if found is None:
@@ -186,12 +186,12 @@ class _Templates:
                 content, _ = reader.read(str(uri), integrity if isinstance(integrity, str) else None)
             except Unreadable as error:
                 message = f"The agent file of af_imports[{at}] cannot be used: {error}"
-                raise InvalidArgument(message, "Call `validate_workflow`, and mend what it names.") from None
+                raise InvalidArgument(message, "Call `validate_workflow`, and correct the problems.") from None
             if isinstance(content, dict):
                 yield content
 
     def _entry(self, name: str) -> Mapping[str, Json]:
-        """Return what `agents` says of the agent of this name, or of the state of this name."""
+        """Return the entry of `agents` for the agent of this name, or for the state of this name."""
         found = (agent for agent in _objects(self.document.get("agents")) if agent.get("agent_name") == name)
         return next(found, {})
 

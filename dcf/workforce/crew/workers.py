@@ -188,7 +188,7 @@ class Workers:
         ours = {agent: member.name for member in roster.values() for agent in member.agent_ids}
         found = assign(self._store, workflow_id, agents, ours)
         if found.run not in {None, RunStatus.RUNNING}:
-            warnings.append(f"The run is over ({found.run}), so nobody was assigned in it.")
+            warnings.append(f"The run has ended ({found.run}), so no agent was assigned in it.")
         warnings += [f"State '{clip(state)}' was assigned to another agent; that stays so." for state in found.kept]
         return ours, found.fresh
 

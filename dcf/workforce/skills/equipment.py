@@ -73,7 +73,7 @@ class Limits:
 
 @dataclass(slots=True)
 class _Attached:
-    """What one load has done so far. A block id of None means that the platform was asked and may have created it."""
+    """The progress of one load. A block id of None means that the platform was asked and may have created the block."""
 
     before: tuple[str, ...] = ()
     texts: dict[str, str | None] = field(default_factory=dict)
@@ -113,8 +113,8 @@ class Equipment:
     def told(self, manifest: Manifest) -> dict[str, Json]:
         """Return the skill as an agent reads it that cannot be given texts and tools; `problem` is why not all of it.
 
-        That is its directives, the texts of its data, and the MCP servers of its tools, without secrets. Of a skill
-        that this server does not grant nothing but the problem is told.
+        That is its directives, the texts of its data, and the MCP servers of its tools, without secrets. For a skill
+        that this server does not grant, the answer has only the problem.
         """
         try:
             return as_instructions(manifest, self.plan(manifest))

@@ -235,7 +235,7 @@ def end_removal(holdings: Holdings, manifest_id: str, token: str) -> Holdings:
 
 
 def give_up_removal(holdings: Holdings, manifest_id: str, token: str) -> Holdings:
-    """Let any caller go on with this removal at once."""
+    """Let any caller continue this removal at once."""
     own = holdings.skills.get(manifest_id)
     if own is None or own.token != token:
         return holdings

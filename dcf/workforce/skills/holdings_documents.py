@@ -1,4 +1,4 @@
-"""Stores the record of an agent's skills in Redis: to JSON and back, and its transactions."""
+"""Stores the record of an agent's skills in Redis: to JSON and back, and its transactions. `holdings` decides."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar

@@ -23,7 +23,7 @@ class Removal:
     def carry_out(self, agent_id: str, entry: Holding) -> tuple[str, ...]:
         """Remove everything and forget the skill. Return warnings about what could not be removed.
 
-        Raise PlatformUnavailable when the platform is down: the record stays, and the next call goes on.
+        Raise PlatformUnavailable when the platform is down: the record stays, and the next call continues.
         """
         warnings: list[str] = []
         try:

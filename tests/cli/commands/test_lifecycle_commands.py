@@ -17,7 +17,7 @@ def test_a_run_is_paused_and_resumed_and_every_face_says_so(dcf: Dcf, seed: Seed
     world.plane.kick_off(run, "go")
     told = dcf("runs", "pause", run, "--reason", "lunch").stdout
     assert told.startswith(
-        f"Run '{run}' is paused. Holders may finish; nobody gets a lease until `dcf runs resume {run}`."
+        f"Run '{run}' is paused. Holders may finish; no lease is granted until `dcf runs resume {run}`."
     )
     shown = dcf("show", run).stdout
     assert "‖ paused" in shown
@@ -42,7 +42,7 @@ def test_a_run_is_cancelled_when_that_is_said(dcf: Dcf, seed: Seed, world: World
     assert "\nwrong customer\n" in dcf("show", run).stdout
     again = dcf("runs", "pause", run)
     assert again.exit_code == 1
-    assert "run_over: The run is over: it is cancelled." in again.stderr
+    assert "run_over: The run has ended: it is cancelled." in again.stderr
 
 
 def test_a_repeated_command_says_that_it_was_applied_before(dcf: Dcf, seed: Seed) -> None:
@@ -68,7 +68,7 @@ def test_a_state_is_resolved(
     run = seed("given", agent="agent-1")
     assert dcf("states", "resolve", run, "Only", *options).exit_code == 2
     told = dcf("states", "resolve", run, "Only", *options, "--yes")
-    assert told.stdout.startswith(f"State 'Only' of run '{run}' is {status}. The run is over")
+    assert told.stdout.startswith(f"State 'Only' of run '{run}' is {status}. The run has ended")
     assert (world.doc(run, "Only").status, world.output(run, "Only")) == (status, output)
 
 

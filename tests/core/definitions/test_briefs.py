@@ -207,8 +207,8 @@ def test_steps_of_the_linear_form_tell_the_same() -> None:
         ("dcf:signal", "Instructions", "no agent works on it"),
         ("dcf:human", "Skills", "no agent works on it"),
         ("dcf:human", "Areas", "no agent works on it"),
-        ("dcf:signal", "OutputSchema", "nobody could be asked to mend"),
-        ("arn:aws:states:::states:startExecution", "Errors", "nobody could be asked to mend"),
+        ("dcf:signal", "OutputSchema", "its output could not be corrected"),
+        ("arn:aws:states:::states:startExecution", "Errors", "its output could not be corrected"),
     ],
 )
 def test_a_field_that_nobody_would_read_is_a_problem(resource: str, field: str, told: str) -> None:

@@ -122,7 +122,7 @@ def test_a_redis_that_is_gone_is_the_only_finding() -> None:
     found = report(world)
     (only,) = found.findings
     assert (only.topic, only.level, found.is_ready) == (Topic.REDIS, Level.FAILING, False)
-    assert only.sentence == "Redis cannot be reached: nobody listens there."
+    assert only.sentence == "Redis cannot be reached: no server listens there."
 
 
 def test_a_redis_that_still_loads_its_data_is_told_apart_from_one_that_is_gone(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_redis_that_still_loads_its_data_is_told_apart_from_one_that_is_gone(t
     slow = ("--key-load-delay", "5000", "--loading-process-events-interval-bytes", "1024")
     with running("--port", str(port), "--bind", "127.0.0.1", *home, *slow):
         world = on(f"redis://127.0.0.1:{port}")
-        wait_until(lambda: "nobody listens" not in report(world).findings[0].sentence)
+        wait_until(lambda: "no server listens" not in report(world).findings[0].sentence)
         (only,) = report(world).findings
         assert (only.level, only.sentence) == (Level.FAILING, "Redis is still loading its data (LOADING).")
         world.connections.close()

@@ -63,7 +63,7 @@ def test_everything_is_read() -> None:
         ({"to": {"group": 7}}, "to must be the id of a person"),
         ({"to": "not an id"}, "a person in to is not a valid id"),
         ({"title": " "}, "title must be a text that is not empty"),
-        ({"title": "a\u202eb"}, "a character that nobody sees"),
+        ({"title": "a\u202eb"}, "an invisible character"),
         ({"choices": []}, "choices must be an array"),
         ({"choices": ["yes", "yes"]}, "choices has a name twice"),
         ({"choices": [{"name": "no", "comment": True}]}, 'the comment of a choice is "required" or "optional"'),

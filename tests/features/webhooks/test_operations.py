@@ -57,7 +57,7 @@ class Site:
     def deliver(self, run: str) -> list[Undelivered | None]:
         """Deliver what is owed, also what failed before, as if its time had come."""
         self.webhooks.woke("hook")
-        self.world.outbox.begin_anew(run, "test")
+        self.world.outbox.reset_taken(run, "test")
         entries = self.world.outbox.take_over(run, self.relay._name, 0.0) + self.world.outbox.take(
             run, self.relay._name
         )

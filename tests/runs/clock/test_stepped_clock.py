@@ -253,7 +253,7 @@ def test_however_many_a_dead_deliverer_took_all_are_taken_over_in_time(real: Wor
     taken = real.outbox.take(run, "dead", 200)
     outbox, later = real.store.keys(run).outbox, (int(real.ask("TIME")[0]) + HOUR) * 1000
     real.ask("XCLAIM", outbox, "relay", "dead", 0, *(entry.entry_id for entry in taken), "TIME", later)
-    real.outbox.begin_anew(run, "clock")
+    real.outbox.reset_taken(run, "clock")
     waiting = real.ask("XPENDING", outbox, "relay", "-", "+", 200)
     assert len(waiting) == len(taken) >= 150
     assert {owner for _, owner, _, _ in waiting} == {b"clock"}

@@ -10,7 +10,7 @@ from dcf.features.artifacts.keys import arriving
 from dcf.features.people.keys import asked_in
 from dcf.features.schedules import keys as schedule_keys
 from dcf.features.webhooks import keys as webhook_keys
-from dcf.store.cluster.keys import barrier_beside, cluster_key, key_places, on_cluster, plain_key, slot_of
+from dcf.store.cluster.keys import barrier_for, cluster_key, key_places, on_cluster, plain_key, slot_of
 from dcf.store.keys import projects as project_keys
 from dcf.store.keys import table as keys
 from dcf.store.keys.companions import barrier, edit, register
@@ -184,8 +184,8 @@ def test_a_command_with_keys_of_two_slots_is_a_mistake() -> None:
 @rows("key", [RUN.meta, keys.inbox_parts("ann")[0], "cp:idx:{s3}:runs", keys.SEEN, "doc:{a"])
 def test_the_small_write_before_a_wait_can_be_in_the_slot_of_any_key(key: str) -> None:
     placed, its = on_cluster(("SET", key, "1"))
-    assert slot_of(barrier_beside(placed)) == its
-    assert barrier_beside(placed) != placed[1]
+    assert slot_of(barrier_for(placed)) == its
+    assert barrier_for(placed) != placed[1]
 
 
 def test_a_command_that_nobody_entered_is_a_mistake() -> None:

@@ -81,7 +81,7 @@ def test_a_port_where_nobody_listens_is_unreachable() -> None:
     for call in using(world):
         error = problem(call)
         assert isinstance(error, StoreUnavailable)
-        assert error.message == "Redis cannot be reached: nobody listens there."
+        assert error.message == "Redis cannot be reached: no server listens there."
         assert "REDIS_URL" in error.hint
 
 

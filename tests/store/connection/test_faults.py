@@ -308,7 +308,7 @@ def unreachable(url: str) -> tuple[str, str | None]:
 def test_an_unreachable_redis_is_reported_with_its_address_and_without_the_password(tmp_path: Path) -> None:
     port = free_port()
     assert unreachable(f"redis://u:canary@127.0.0.1:{port}/1") == (
-        "Redis cannot be reached: nobody listens there.",
+        "Redis cannot be reached: no server listens there.",
         f"127.0.0.1:{port}",
     )
     assert unreachable("redis://:canary@no-such-host.invalid") == (
@@ -349,7 +349,7 @@ def test_waiting_for_an_event_names_the_place_too() -> None:
         async with reading(f"redis://:canary@127.0.0.1:{port}") as reader:
             with pytest.raises(StoreUnavailable) as raised:
                 await reader.next("agent", 0)
-            assert raised.value.message == "Redis cannot be reached: nobody listens there."
+            assert raised.value.message == "Redis cannot be reached: no server listens there."
             assert raised.value.place == f"127.0.0.1:{port}"
 
     asyncio.run(look())

@@ -29,7 +29,7 @@ def test_a_step_back_is_told_until_it_was_dealt_with(time: ServerTime, shared: S
     shared.step(-600)
     assert time.read().has_stepped_back
     assert time.read().has_stepped_back
-    time.begin_anew()
+    time.accept_reading()
     assert not time.read().has_stepped_back
 
 
@@ -38,5 +38,5 @@ def test_a_second_step_back_while_the_first_is_dealt_with_is_told_as_well(time: 
     shared.step(-600)
     time.read()
     shared.step(-600)
-    time.begin_anew()
+    time.accept_reading()
     assert time.read().has_stepped_back

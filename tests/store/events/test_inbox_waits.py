@@ -383,6 +383,6 @@ async def test_news_of_a_foreign_type_do_not_keep_events_from_their_inboxes(
 
 async def test_a_reader_of_a_server_that_is_away_may_be_closed_twice(agent: str) -> None:
     async with reading(f"redis://:canary@127.0.0.1:{free_port()}") as reader:
-        with pytest.raises(StoreUnavailable, match="nobody listens there"):
+        with pytest.raises(StoreUnavailable, match="no server listens there"):
             await reader.next(agent, 0)
         await reader.close()

@@ -49,7 +49,7 @@ def test_what_a_caller_watched_in_vain_does_not_fail_the_next_one(connections_of
 
 
 def test_where_nobody_listens_this_is_said_and_why() -> None:
-    with pytest.raises(StoreUnavailable, match="nobody listens there"):
+    with pytest.raises(StoreUnavailable, match="no server listens there"):
         inspect_server(open_cluster(f"redis+cluster://127.0.0.1:{free_port()}"))
 
 

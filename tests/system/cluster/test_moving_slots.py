@@ -146,7 +146,9 @@ def test_a_health_report_names_the_primary_that_is_gone(cluster: Cluster, world:
     health = Health(VitalSigns(world.connections), Expected(fsync=None, wait_replicas=0, pulse_interval_s=1.0))
     gone.kill()
     (only,) = health.report().findings
-    assert only.sentence == f"Node 127.0.0.1:{gone.port} of the cluster: Redis cannot be reached: nobody listens there."
+    assert (
+        only.sentence == f"Node 127.0.0.1:{gone.port} of the cluster: Redis cannot be reached: no server listens there."
+    )
     replica.ask("CONFIG", "SET", "cluster-replica-no-failover", "no")
     cluster.restart(gone)
     assert health.report().is_ready

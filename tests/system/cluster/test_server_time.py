@@ -28,6 +28,6 @@ def test_on_a_cluster_a_step_back_of_any_node_is_told(cluster: Cluster, tmp_path
         assert not time.read().has_stepped_back
         one.step(-600)
         assert time.read().has_stepped_back
-        time.begin_anew()
+        time.accept_reading()
         assert not time.read().has_stepped_back
         connections.send(*forget)

@@ -44,7 +44,7 @@ async def in_review(join: Join, output: Json) -> AsyncIterator[Team]:
     wish = {"your_result_as_JSON": output}
     async with (
         join("writer", *WORKER, **wish) as writer,
-        join("reviewer", *WORKER, what_to_mend="Say more.") as reviewer,
+        join("reviewer", *WORKER, what_to_correct="Say more.") as reviewer,
         join("planner", *PLANNER, agent=writer.me, its_input={}) as planner,
     ):
         planner.wish["the workflow"] = reviewed(reviewer.me)
