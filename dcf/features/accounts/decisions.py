@@ -3,7 +3,6 @@
 The script in `scripts` does the same in Redis; a property test compares both. Change both together.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 from dcf.features.accounts import model
@@ -114,7 +113,7 @@ def reserve(books: Books, wish: Wish, now: int, lasts: int = model.RESERVED) -> 
     verdict = _opened(ledger, now) or _room(ledger, now) or _day(ledger, wish, now)
     if verdict is None:
         verdict = _granted(ledger, wish, now, lasts)
-    return verdict, ledger.books()
+    return replace(verdict, after=max(0, verdict.at - now)), ledger.books()
 
 
 def _granted(ledger: Ledger, wish: Wish, now: int, lasts: int) -> Verdict:
@@ -131,33 +130,40 @@ def _granted(ledger: Ledger, wish: Wish, now: int, lasts: int) -> Verdict:
 
 def _opened(ledger: Ledger, now: int) -> Verdict | None:
     """Refuse while the account is closed, or more turns than may start at once after a limit are in flight."""
-    until, probing, probe_at = ledger.get("until"), ledger.texts.get("probing", ""), ledger.get("probe_at")
+    until = ledger.get("until")
     if until > now:
-        if ledger.get("told"):
-            return Verdict(verdict="closed", at=until)
-        if probing or probe_at + model.PROBE_EVERY > now:
-            return Verdict(verdict="closed", at=min(until, max(probe_at + model.PROBE_EVERY, now + model.STEP)))
-        return None
-    if until == 0:
-        return None
+        return _closed(ledger, until, now)
     ramp = ledger.get("ramp")
-    if ramp == 0 and not probing:
+    if until == 0 or (ramp == 0 and not ledger.texts.get("probing", "")):
         return None
     if ramp == 0:
-        ramp = probe_at + model.SILENCE
+        ramp = ledger.get("probe_at") + model.SILENCE
         if now < ramp:
             return Verdict(verdict="probing", at=min(now + model.AGAIN, ramp))
         ledger.set("ramp", ramp)
         ledger.texts["probing"] = ""
+    return _widened(ledger, ramp, now)
+
+
+def _closed(ledger: Ledger, until: int, now: int) -> Verdict | None:
+    """Refuse until a time that the provider told; without one let a turn look once a minute."""
+    if ledger.get("told"):
+        return Verdict(verdict="closed", at=until)
+    next_probe = ledger.get("probe_at") + model.PROBE_EVERY
+    if ledger.texts.get("probing", "") or next_probe > now:
+        return Verdict(verdict="closed", at=min(until, max(next_probe, now + model.STEP)))
+    return None
+
+
+def _widened(ledger: Ledger, ramp: int, now: int) -> Verdict | None:
+    """Refuse more turns at once than the time since the account opened allows. They double with each step."""
     steps = (now - ramp) // model.STEP
     width = 2 ** (1 + min(steps, model.DOUBLINGS))
     if steps >= model.DOUBLINGS or 0 < ledger.get("in_flight") <= width:
         for name in _CLOSURE:
             ledger.set(name, 0)
         return None
-    if ledger.get("count") >= width:
-        return Verdict(verdict="ramp", at=ramp + model.STEP * (steps + 1))
-    return None
+    return Verdict(verdict="ramp", at=ramp + model.STEP * (steps + 1)) if ledger.get("count") >= width else None
 
 
 def _room(ledger: Ledger, now: int) -> Verdict | None:
@@ -244,7 +250,7 @@ def _of_turn(ledger: Ledger, turn: Held, bill: Bill, now: int, lasts: int) -> st
 
 
 def _probed(ledger: Ledger, bill: Bill, now: int) -> None:
-    """Open the account if the provider accepted the turn that went first; let another go first if it ended otherwise."""
+    """Open the account if the provider accepted the turn that went first; otherwise let another go first."""
     if ledger.texts.get("probing", "") != bill.id:
         return
     if bill.ok or bill.tokens_in + bill.tokens_out > 0:
@@ -325,7 +331,3 @@ def open_by_hand(books: Books, now: int) -> tuple[bool, Books]:
     ledger.texts["probing"] = ""
     return True, ledger.books()
 
-
-def limits_of(numbers: Mapping[str, int]) -> dict[str, int]:
-    """Return the limits among the numbers of an account."""
-    return {name: numbers.get(name, 0) for name in ("in_flight", "rpm", "tpm", "day_tokens", "day_nanos")}

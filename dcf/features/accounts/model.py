@@ -108,7 +108,10 @@ class Wish:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """What a turn has used since its begin, money in billionths. `ended`: it is over; `ok`: the provider accepted it."""
+    """What a turn has used since its begin, money in billionths.
+
+    `ended`: it is over. `ok`: the provider accepted it.
+    """
 
     id: str
     tokens_in: int = 0
@@ -132,8 +135,12 @@ class LimitMet:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Whether a turn may start: `granted`, or why not and when to ask again. `is_probe`: it goes first after a limit."""
+    """Whether a turn may start: `granted`, or why not and when to ask again, at a time and in so many microseconds.
+
+    `is_probe`: it goes first after a limit.
+    """
 
     verdict: str
     at: int = 0
+    after: int = 0
     is_probe: bool = False

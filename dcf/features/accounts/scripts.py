@@ -174,7 +174,8 @@ end
 local function moved(before, after)
   enter(before.day, 'tokens_in', after.ti - before.ti); enter(before.day, 'tokens_out', after.to - before.to)
   enter(before.day, 'cost:' .. before.cur, -before.un); enter(before.day, 'cost:' .. after.cur, after.un)
-  enter(before.day, 'open_tokens', -(before.ot or 0)); enter(before.day, 'open_cost:' .. (before.ocur or ''), -(before.on or 0))
+  enter(before.day, 'open_tokens', -(before.ot or 0))
+  enter(before.day, 'open_cost:' .. (before.ocur or ''), -(before.on or 0))
 end
 local function currency_of(known, nanos, currency)
   if nanos == 0 or known == '' or known == currency then
@@ -195,19 +196,19 @@ _RESERVE: Final = r"""
 -- id, run, agent, estimated tokens, estimated billionths, how long it lasts
 function operations.reserve(id, run, agent, et, en, lasts)
   et, en, lasts = tonumber(et), tonumber(en), tonumber(lasts)
-  if redis.call('EXISTS', dones .. id) == 1 then return {'settled', '0', 0} end
-  if redis.call('HGET', held, id) then return {'granted', '0', text('probing') == id and 1 or 0} end
+  if redis.call('EXISTS', dones .. id) == 1 then return {'settled', '0', 0, whole(now)} end
+  if redis.call('HGET', held, id) then return {'granted', '0', text('probing') == id and 1 or 0, whole(now)} end
   lapse()
   local why, at = closed()
   if not why then why, at = full() end
   if not why then why, at = spent_up(et, en) end
-  if why then return {why, whole(at), 0} end
+  if why then return {why, whole(at), 0, whole(now)} end
   local is_probe = get('until') > 0 and get('ramp') == 0
   if is_probe then set('probe_at', now); set_text('probing', id); note('probe', id) end
   pour('rpm', 1); pour('tpm', et)
   hold(id, {till = now + lasts, day = floor(now / DAY), et = et, en = en, ti = 0, to = 0, un = 0, cur = '', begun = 0,
     agent = agent, run = run}, true)
-  return {'granted', '0', is_probe and 1 or 0}
+  return {'granted', '0', is_probe and 1 or 0, whole(now)}
 end
 """
 
@@ -238,7 +239,8 @@ function operations.report(id, ti, to, un, cur, ended, ok, lasts)
   local before = d or {day = floor(now / DAY), ti = 0, to = 0, un = 0, cur = ''}
   local currency = currency_of(before.cur, un, cur)
   if not currency then return 'currency' end
-  local after = {day = before.day, ti = max(before.ti, ti), to = max(before.to, to), un = max(before.un, un), cur = currency}
+  local after = {day = before.day, ti = max(before.ti, ti), to = max(before.to, to), un = max(before.un, un)}
+  after.cur = currency
   moved(before, after)
   if not d then enter(before.day, 'turns', 1) end
   settle(id, after)

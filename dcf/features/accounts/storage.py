@@ -8,6 +8,7 @@ from dcf.features.accounts.model import Bill, Books, Done, Held, LimitMet, Verdi
 from dcf.features.accounts.scripts import PROTOCOL
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
+from dcf.store.connection.documents import micros
 from dcf.store.keys.parts import decode_state, encode_state
 from dcf.values.json_text import Json, dump, load
 
@@ -25,8 +26,9 @@ class AccountStore:
     def reserve(self, account: str, wish: Wish, lasts: int = model.RESERVED) -> Verdict:
         """Reserve a turn, or say why none may start. One round trip."""
         given = (wish.id, wish.run, wish.agent, wish.tokens, wish.nanos, lasts)
-        verdict, at, is_probe = self._call("reserve", account, *given)
-        return Verdict(verdict=verdict.decode(), at=int(at), is_probe=bool(is_probe))
+        verdict, at, is_probe, now = self._call("reserve", account, *given)
+        after = max(0, int(at) - int(now))
+        return Verdict(verdict=verdict.decode(), at=int(at), after=after, is_probe=bool(is_probe))
 
     def report(self, account: str, bill: Bill, lasts: int = model.RESERVED) -> str:
         """Count what a turn has used so far, and keep its reservation or settle it."""
@@ -56,6 +58,11 @@ class AccountStore:
         flat = [word for name, value in {**limits, **texts}.items() for word in (name, value)]
         written: list[Command] = [("HSET", keys.account(account), *flat)] if flat else []
         self._connections.send(("HSET", keys.ACCOUNTS, account, 1), *written)
+
+    def now(self) -> int:
+        """Return the time of Redis."""
+        (clock,) = self._connections.send(("TIME",))
+        return micros(clock)
 
     def names(self) -> list[str]:
         """Return the names of all accounts, in their order."""
