@@ -330,4 +330,3 @@ def open_by_hand(books: Books, now: int) -> tuple[bool, Books]:
         ledger.set(name, value)
     ledger.texts["probing"] = ""
     return True, ledger.books()
-

@@ -55,8 +55,8 @@ class AccountStore:
 
     def put(self, account: str, limits: Mapping[str, int], texts: Mapping[str, str]) -> None:
         """Set limits of an account; those that are not named stay."""
-        flat = [word for name, value in {**limits, **texts}.items() for word in (name, value)]
-        written: list[Command] = [("HSET", keys.account(account), *flat)] if flat else []
+        named: dict[str, int | str] = {**limits, **texts}
+        written: list[Command] = [("HSET", keys.account(account), name, value) for name, value in named.items()]
         self._connections.send(("HSET", keys.ACCOUNTS, account, 1), *written)
 
     def now(self) -> int:
