@@ -113,6 +113,9 @@ def reserve(books: Books, wish: Wish, now: int, lasts: int = model.RESERVED) -> 
     verdict = _opened(ledger, now) or _room(ledger, now) or _day(ledger, wish, now)
     if verdict is None:
         verdict = _granted(ledger, wish, now, lasts)
+    if verdict.verdict == "closed":
+        kind, by, is_known = ledger.texts["kind"], ledger.texts["by"], ledger.get("told") == 1
+        verdict = replace(verdict, kind=kind, by=by, is_known=is_known)
     return replace(verdict, after=max(0, verdict.at - now)), ledger.books()
 
 

@@ -16,7 +16,7 @@ _KINDS: Final = {
 }
 
 _OF_ACCOUNT: Final = {
-    "limit": "Account {account} is closed until {until}, in {rest}: {by} met its usage limit.",
+    "limit": "Account {account} is closed until {until}, in {rest} (usage limit, reported by {by}).",
     "guess": "Account {account} is closed: {by} met a limit without an end; the next attempt is at {until}, in {rest}.",
     "spent": "Account {account} has no credit: a person must pay; the next attempt is at {until}, in {rest}.",
     "day": "Account {account} has used up its budget of the day; the next begins at {until}, in {rest}.",

@@ -7,7 +7,9 @@ from dcf.values.instants import from_text
 from dcf.values.spans import read_span
 
 
-def excuse_of(limited_until: str | None, kind: str, *, counts: bool, account: str | None = None) -> Excuse | None:
+def excuse_of(
+    limited_until: str | None, kind: str, *, counts: bool, account: str | None = None, by: str | None = None
+) -> Excuse | None:
     """Return why the attempt is not counted; None if it is. Raise InvalidArgument for what is no time.
 
     A length of time begins when the server reads it: the clock of the caller may be wrong.
@@ -15,7 +17,7 @@ def excuse_of(limited_until: str | None, kind: str, *, counts: bool, account: st
     if limited_until is None:
         return None if counts else Excuse()
     until, within_s = moment_of(limited_until)
-    return Excuse(until=until, within_s=within_s, kind=kind, account=account)
+    return Excuse(until=until, within_s=within_s, kind=kind, account=account, by=by)
 
 
 def moment_of(limited_until: str) -> tuple[int | None, int | None]:

@@ -137,10 +137,14 @@ class LimitMet:
 class Verdict:
     """Whether a turn may start: `granted`, or why not and when to ask again, at a time and in so many microseconds.
 
-    `is_probe`: it goes first after a limit.
+    `is_probe`: it goes first after a limit. Of a closed account: the `kind` of the limit, who reported it (`by`), and
+    whether its end is known.
     """
 
     verdict: str
     at: int = 0
     after: int = 0
     is_probe: bool = False
+    kind: str = ""
+    by: str = ""
+    is_known: bool = False

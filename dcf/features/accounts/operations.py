@@ -119,8 +119,11 @@ class Accounts:
         """Return the number of the day since 1970, by the time of Redis."""
         return self._store.now() // model.DAY
 
-    def closed(self, account: str, *, until: str | None, kind: str, by: str, why: str, turn: str) -> int:
-        """Close the account as a caller says; return until when. Raise InvalidArgument for more than 8 days ahead."""
+    def closed(self, account: str, *, until: str | None, kind: str, by: str, why: str, turn: str) -> tuple[int, int]:
+        """Close the account as a caller says; return until when, and for how long.
+
+        Raise InvalidArgument for more than 8 days ahead.
+        """
         at, within_s = (None, None) if until is None else moment_of(until)
         now = self._store.now()
         if within_s is not None:
@@ -128,7 +131,8 @@ class Accounts:
         if at is not None and at > now + LONGEST_S * model.STEP:
             raise InvalidArgument("The limit would last longer than 8 days.", "Tell an earlier end, or none.")
         met = LimitMet(until=at or 0, kind=kind, by=by, why=why, id=turn)
-        return self.limit(account, met)
+        closed = self.limit(account, met)
+        return closed, closed - now
 
     def limit(self, account: str, met: LimitMet, within_s: int | None = None) -> int:
         """Close the account for all of its agents; return until when."""

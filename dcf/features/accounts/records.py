@@ -41,6 +41,7 @@ class ClosedAccount:
 
     account: str
     closed_until: datetime
+    closed_for_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,7 @@ class AssignedAccount:
 class ReservedTurn:
     """Whether a turn may start. If not, `verdict` is why, and `ask_again_s` when to ask again.
 
-    `is_probe`: after a limit it goes first, and the others wait for its first sign.
+    `is_probe`: after a limit it goes first, and the others wait for its first sign. `closed` says who closed it.
     """
 
     account: str
@@ -74,6 +75,7 @@ class ReservedTurn:
     ask_again_s: float | None = None
     ask_again_at: datetime | None = None
     is_probe: bool = False
+    closed: Mapping[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

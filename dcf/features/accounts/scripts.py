@@ -202,6 +202,7 @@ function operations.reserve(id, run, agent, et, en, lasts)
   local why, at = closed()
   if not why then why, at = full() end
   if not why then why, at = spent_up(et, en) end
+  if why == 'closed' then return {why, whole(at), 0, whole(now), text('kind'), text('by'), get('told')} end
   if why then return {why, whole(at), 0, whole(now)} end
   local is_probe = get('until') > 0 and get('ramp') == 0
   if is_probe then set('probe_at', now); set_text('probing', id); note('probe', id) end

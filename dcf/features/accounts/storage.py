@@ -11,6 +11,7 @@ from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
 from dcf.store.keys.parts import decode_state, encode_state
 from dcf.values.json_text import Json, dump, load
+from dcf.values.records import replace
 
 _TEXTS: Final = frozenset({"currency", "probing", "kind", "by", "why"})
 _MOST_PARKED: Final = 1000
@@ -26,9 +27,12 @@ class AccountStore:
     def reserve(self, account: str, wish: Wish, lasts: int = model.RESERVED) -> Verdict:
         """Reserve a turn, or say why none may start. One round trip."""
         given = (wish.id, wish.run, wish.agent, wish.tokens, wish.nanos, lasts)
-        verdict, at, is_probe, now = self._call("reserve", account, *given)
-        after = max(0, int(at) - int(now))
-        return Verdict(verdict=verdict.decode(), at=int(at), after=after, is_probe=bool(is_probe))
+        verdict, at, is_probe, now, *closure = self._call("reserve", account, *given)
+        found = Verdict(verdict=verdict.decode(), at=int(at), after=max(0, int(at) - int(now)), is_probe=bool(is_probe))
+        if not closure:
+            return found
+        kind, by, told = closure
+        return replace(found, kind=kind.decode(), by=by.decode(), is_known=told == 1)
 
     def report(self, account: str, bill: Bill, lasts: int = model.RESERVED) -> str:
         """Count what a turn has used so far, and keep its reservation or settle it."""

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from dcf.core.documents.usage import UsageReport, read_report
 from dcf.errors import InvalidArgument
 from dcf.features.accounts import model
-from dcf.features.accounts.model import Wish
+from dcf.features.accounts.model import Verdict, Wish
 from dcf.features.accounts.records import ReportedTurn, ReservedTurn
 from dcf.features.accounts.verbs import AccountName, ReservationId
 from dcf.values.instants import SECOND, to_text
-from dcf.values.json_text import parse
+from dcf.values.json_text import Json, parse
 from dcf.verbs.derived_tools import add_tools
 from dcf.verbs.description.verb import Answered, Argument, verb
 from dcf.verbs.description.words import OwnAgentId, RunId
@@ -55,8 +55,15 @@ def reserve_turn(
         "ask_again_s": None if granted else found.after / SECOND,
         "ask_again_at": to_text(found.at) if found.at else None,
         "is_probe": found.is_probe,
+        "closed": _closure(found),
     }
     return Answered(ReservedTurn, members)
+
+
+def _closure(found: Verdict) -> dict[str, Json] | None:
+    if found.verdict != "closed":
+        return None
+    return {"kind": found.kind, "reported_by": found.by, "is_known": found.is_known}
 
 
 @verb(

@@ -18,7 +18,7 @@ from dcf.features.accounts.records import (
     StatedBills,
 )
 from dcf.features.accounts.statements import MOST_LINES, read_statement
-from dcf.values.instants import to_text
+from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, parse
 from dcf.verbs.callers import bound_to, current_caller
 from dcf.verbs.derived_tools import add_tools
@@ -167,10 +167,11 @@ def report_limit(
         )
     caller = current_caller()
     by = agent_id if agent_id != "operator" else caller.name
-    closed = on.accounts.closed(
+    closed, for_us = on.accounts.closed(
         account, until=until, kind=kind, by=by, why=(reason or "")[:200], turn=reservation or ""
     )
-    return Answered(ClosedAccount, {"account": account, "closed_until": to_text(closed)})
+    members = {"account": account, "closed_until": to_text(closed), "closed_for_s": max(0, for_us) / SECOND}
+    return Answered(ClosedAccount, members)
 
 
 @verb(

@@ -22,7 +22,17 @@ from dcf.verbs.answers.work import steps_of, work_shown
 from dcf.verbs.callers import calling_key, current_caller, require
 from dcf.verbs.derived_tools import add_tools
 from dcf.verbs.description.verb import Answered, Argument, Command, PageAction, RefusedWith, verb
-from dcf.verbs.description.words import Epoch, LeaseToken, LeaseTtl, OwnAgentId, Reason, RunId, StateName, WholeInput
+from dcf.verbs.description.words import (
+    ID,
+    Epoch,
+    LeaseToken,
+    LeaseTtl,
+    OwnAgentId,
+    Reason,
+    RunId,
+    StateName,
+    WholeInput,
+)
 from dcf.verbs.lease_tokens import new_token
 from dcf.verbs.records.leases import AcquiredLease, ClaimedState, ReleasedState, RenewedLease
 from dcf.workforce.steps import to_complete, wait_for_event
@@ -232,7 +242,13 @@ def _taking(call: Mapping[str, Any]) -> str:
         question=_taking,
         show="dcf.cli.commands.lifecycle:show_released",
         fixed={"force": True, "lease_token": None, "owner_agent_id": None, "clear_owner": True, "epoch": None}
-        | {"limited_until": None, "limit_kind": "limit", "limit_account": None, "attempt_counts": True},
+        | {
+            "limited_until": None,
+            "limit_kind": "limit",
+            "limit_account": None,
+            "limit_reported_by": None,
+            "attempt_counts": True,
+        },
         summary="End the lease on a state, whoever holds it, so that another agent can take it; its late result is "
         "refused.\n\nIt asks before; --yes skips the question.",
     ),
@@ -279,6 +295,9 @@ def release_state_lease(
             listed=False,
         ),
     ] = None,
+    limit_reported_by: Annotated[
+        str | None, Argument(means="The agent that reported it, if it is not you.", pattern=ID, listed=False)
+    ] = None,
     attempt_counts: Annotated[bool, Argument(means="False: the worker shuts down.", listed=False)] = True,
 ) -> Answered[ReleasedState] | RefusedWith:
     """Give a state back unfinished, so that another agent can take it; the attempt counts."""
@@ -292,7 +311,7 @@ def release_state_lease(
         clear_owner=clear_owner,
         epoch=epoch,
         reason=reason,
-        excuse=excuse_of(limited_until, limit_kind, counts=attempt_counts, account=limit_account),
+        excuse=excuse_of(limited_until, limit_kind, counts=attempt_counts, account=limit_account, by=limit_reported_by),
     )
     answer = on.accounts.release(workflow_id, request)
     if isinstance(answer, Refusal):

@@ -908,7 +908,7 @@ CALLS: Final[Mapping[str, CallRow]] = {
         None,
     ),
     "release_state_lease": CallRow(
-        "workflow_id state lease_token owner_agent_id force clear_owner epoch reason limited_until limit_kind limit_account attempt_counts",
+        "workflow_id state lease_token owner_agent_id force clear_owner epoch reason limited_until limit_kind limit_account limit_reported_by attempt_counts",
         False,
         (
             CommandForm(
@@ -924,6 +924,7 @@ CALLS: Final[Mapping[str, CallRow]] = {
                     "limited_until": None,
                     "limit_kind": "limit",
                     "limit_account": None,
+                    "limit_reported_by": None,
                     "attempt_counts": True,
                 },
             ),
