@@ -109,7 +109,7 @@ class AccountTurns:
                 "reserve_turn",
                 reservation=name,
                 agent_id=self._work.agent.name,
-                workflow_id=self._work.workflow_id,
+                for_run=self._work.workflow_id,
                 tokens=self._use.estimate_tokens,
                 model_name=self._work.agent.model or None,
             )

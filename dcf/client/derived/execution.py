@@ -49,7 +49,13 @@ def report_limit(
 
 
 def reserve_turn(
-    account: str, reservation: str, agent_id: str, workflow_id: str, *, tokens: int = 0, model_name: str | None = None
+    account: str,
+    reservation: str,
+    agent_id: str,
+    *,
+    for_run: str = "none",
+    tokens: int = 0,
+    model_name: str | None = None,
 ) -> Conversation[ReservedTurn]:
     """Reserve a turn of a model before it starts: for hosts of agents that share an account.
 
@@ -61,7 +67,7 @@ def reserve_turn(
         account=account,
         reservation=reservation,
         agent_id=agent_id,
-        workflow_id=workflow_id,
+        for_run=for_run,
         tokens=tokens,
         model_name=model_name,
     )

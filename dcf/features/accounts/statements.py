@@ -11,7 +11,7 @@ from dcf.values.records import record
 
 MOST_LINES: Final = 1000
 _FIELDS: Final = frozenset({"reservation", "usage", "day"})
-_RESERVATION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}\Z", re.ASCII)
+_RESERVATION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z", re.ASCII)
 _EPOCH: Final = date(1970, 1, 1)
 
 

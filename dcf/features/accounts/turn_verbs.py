@@ -13,7 +13,7 @@ from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, parse
 from dcf.verbs.derived_tools import add_tools
 from dcf.verbs.description.verb import Answered, Argument, verb
-from dcf.verbs.description.words import OwnAgentId, RunId
+from dcf.verbs.description.words import ID, OwnAgentId
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
@@ -31,8 +31,8 @@ def reserve_turn(
     account: AccountName,
     reservation: ReservationId,
     agent_id: OwnAgentId,
-    workflow_id: RunId,
     *,
+    for_run: Annotated[str, Argument(means="The run that the turn is for.", pattern=ID)] = "none",
     tokens: Annotated[
         int, Argument(means="How many tokens the turn will use, about.", ge=0, le=model.MOST_ESTIMATE)
     ] = 0,
@@ -44,7 +44,7 @@ def reserve_turn(
 
     A reservation lasts 30 seconds; each report renews it. Repeated, the call finds its reservation.
     """
-    wish = Wish(id=reservation, run=workflow_id, agent=agent_id, tokens=tokens)
+    wish = Wish(id=reservation, run=for_run, agent=agent_id, tokens=tokens)
     found = on.accounts.reserve(account, wish, model_name)
     granted = found.verdict == "granted"
     members = {

@@ -23,12 +23,12 @@ from dcf.values.json_text import Json, parse
 from dcf.verbs.callers import bound_to, current_caller
 from dcf.verbs.derived_tools import add_tools
 from dcf.verbs.description.verb import Answered, Argument, Command, verb
-from dcf.verbs.description.words import OtherAgentId, OwnAgentId, Reason
+from dcf.verbs.description.words import ID, OtherAgentId, OwnAgentId, Reason
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
 
-_SHOW: Final = "dcf.cli.features.accounts"
+_SHOW: Final = "dcf.cli.features.usage"
 
 AccountName = Annotated[
     str, Argument(means="Name of the account.", example="anthropic-1", pattern=f"^{model.NAME}$", plain=True)
@@ -38,7 +38,7 @@ ReservationId = Annotated[
     Argument(
         means="Id of the turn: your own, another for each turn.",
         example="order-42-7",
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}$",
+        pattern=ID,
     ),
 ]
 

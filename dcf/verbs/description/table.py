@@ -17,12 +17,7 @@ TABLE: Final[Mapping[str, Row]] = {
         "dcf.features.accounts.verbs", "operations", "operate", "", "account bills_json", for_programs=True
     ),
     "reserve_turn": Row(
-        "dcf.features.accounts.turn_verbs",
-        "execution",
-        "work",
-        "",
-        "account reservation agent_id workflow_id",
-        for_programs=True,
+        "dcf.features.accounts.turn_verbs", "execution", "work", "", "account reservation agent_id", for_programs=True
     ),
     "report_turn": Row(
         "dcf.features.accounts.turn_verbs", "execution", "work", "", "account reservation", for_programs=True

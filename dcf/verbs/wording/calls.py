@@ -73,10 +73,10 @@ CALLS: Final[Mapping[str, CallRow]] = {
         None,
     ),
     "reserve_turn": CallRow(
-        "account reservation agent_id workflow_id tokens model_name",
+        "account reservation agent_id for_run tokens model_name",
         False,
         (),
-        MethodForm("reserve_turn", "account reservation agent_id workflow_id", ""),
+        MethodForm("reserve_turn", "account reservation agent_id", ""),
         None,
     ),
     "report_turn": CallRow(
