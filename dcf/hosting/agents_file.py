@@ -137,7 +137,7 @@ class _Table:
             fails_at_limit=self._fails_at_limit(),
             turn_timeout_s=self._number("turn_timeout_s", 3600, most=1_000_000),
             account=self._account(),
-            estimate_tokens=self._number("estimate_tokens", 0, least=0, most=1_000_000_000),
+            estimate_tokens=self._number("estimate_tokens", 0, least=0, most=100_000_000),
             tasks=self._texts(self._table, "tasks"),
             dcf_tools=self._dcf_tools(),
             servers=tuple(

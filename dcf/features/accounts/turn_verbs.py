@@ -34,7 +34,7 @@ def reserve_turn(
     *,
     for_run: Annotated[str, Argument(means="The run that the turn is for.", pattern=ID)] = "none",
     tokens: Annotated[
-        int, Argument(means="How many tokens the turn will use, about.", ge=0, le=model.MOST_ESTIMATE)
+        int, Argument(means="How many tokens the turn will use, about.", ge=0, le=100_000_000)
     ] = 0,
     model_name: Annotated[
         str | None, Argument(means="The model, whose price estimates the cost.", max_length=100)
