@@ -47,7 +47,7 @@ class ToolCaller(Protocol):
 
 
 class Reserving(Protocol):
-    """What stands around each turn of a piece of work."""
+    """A wrapper of each turn of a piece of work."""
 
     async def carried(self, tools: Opening, turn: Callable[[Opening], Awaitable[Answer]]) -> Answer:
         """Return what the turn returns; raise AgentLimited if it may not start now."""
@@ -138,17 +138,17 @@ class AccountTurns:
 
     async def _reported(self, name: str, error: BaseException) -> AgentLimited | None:
         """Report the limit that a turn met, before its state is parked; None if the turn ended by something else."""
-        found = read_limit(error, time.time()) if isinstance(error, Exception) else None
-        if found is None or found.kind not in _CLOSING:
+        met = read_limit(error, time.time()) if isinstance(error, Exception) else None
+        if met is None or met.kind not in _CLOSING:
             return None
         agent = self._work.agent.name
         try:
             answer = await self._call(
                 "report_limit",
                 agent_id=agent,
-                until=limited_until(found) if found.has_time else None,
-                kind=found.kind,
-                reason=found.cause[:200],
+                until=limited_until(met) if met.has_time else None,
+                kind=met.kind,
+                reason=met.cause[:200],
                 reservation=name,
             )
         except DcfError as away:
@@ -159,14 +159,14 @@ class AccountTurns:
             return None
         limit = AgentLimited(
             after_s=max(1.0, float(answer["closed_for_s"])),
-            kind=found.kind if found.has_time or found.kind != "limit" else "guess",
-            cause=found.cause,
+            kind=met.kind if met.has_time or met.kind != "limit" else "guess",
+            cause=met.cause,
         )
         limit.account, limit.reported_by = self._use.account, agent
         return limit
 
     async def _give_signs(self, name: str, meter: "_Meter") -> None:
-        """Renew the reservation as long as the turn goes on, and say what it has used."""
+        """Renew the reservation during the turn, and say what it has used."""
         pause = _FIRST_SIGN_S
         while True:
             await asyncio.sleep(pause)
@@ -185,12 +185,12 @@ class AccountTurns:
             log.warning("turn %s is not settled: %s", name, answer.get("error"))
 
     async def _call(self, tool: str, **arguments: Json) -> dict[str, Json]:
-        """Make a call beside the event loop, which other turns use."""
+        """Make a call on a thread: other turns use the event loop."""
         return await asyncio.to_thread(self._tools.call, tool, account=self._use.account, **arguments)
 
 
 class _Meter:
-    """What a turn has reported so far."""
+    """The usage that a turn has reported so far."""
 
     def __init__(self, model: str) -> None:
         self._model = model

@@ -137,7 +137,7 @@ def rejected(error: Callable[[], Exception]) -> Any:
     return handler
 
 
-def test_a_limit_is_reported_for_the_account_before_its_turn_is_settled_and_its_state_parked() -> None:
+def test_a_limit_is_reported_before_its_turn_is_settled_and_its_state_parked() -> None:
     tools = FakeTools(reserve_turn=GRANTED, report_limit={"closed_for_s": 95.5})
     found = parked(limited(tools, rejected(RateLimitError)), {})
     assert tools.names == ["reserve_turn", "report_limit", "report_turn"]
@@ -159,7 +159,7 @@ def test_a_limit_without_a_time_lasts_as_long_as_the_account_guesses() -> None:
     assert (found["limited_until"], found["limit_kind"]) == ("60s", "guess")
 
 
-def test_where_the_file_says_so_a_closed_account_fails_the_state_but_a_full_one_does_not() -> None:
+def test_with_on_limit_fail_a_closed_account_fails_the_state_and_a_full_one_does_not() -> None:
     closed = refused("closed", 3600.0, kind="limit", is_known=True)
     with pytest.raises(TaskFailed) as raised:
         carried(FakeTools(reserve_turn=closed), answer, TurnLimits(fails_at_limit=True))

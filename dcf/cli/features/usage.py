@@ -74,8 +74,8 @@ def show_account(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
     """Print an account whole."""
     print_line(_account_line(answer))
     for name, value in answer["limits"].items():
-        told = f"{value['cost']} {value['currency']}" if isinstance(value, dict) else f"{value:,}"
-        print_line(f"  {name.replace('_', ' ')}: {told}")
+        amount = f"{value['cost']} {value['currency']}" if isinstance(value, dict) else f"{value:,}"
+        print_line(f"  {name.replace('_', ' ')}: {amount}")
     print_line(f"  today: {_day_line(answer['today'])}")
     if answer["agents"]:
         print_line(f"  agents: {', '.join(map(clean, answer['agents']))}")

@@ -67,7 +67,7 @@ class Ledger:
         return replace(turn, pt=max(0, turn.et - turn.ti - turn.to), pn=nanos)
 
     def lapse(self, now: int) -> None:
-        """End turns whose holders gave no sign. What they may have used counts apart, until the bill is known."""
+        """End turns whose holders gave no sign. Their estimates count as open, until the bill is known."""
         over = sorted((turn.till, name) for name, turn in self.held.items() if turn.till < now)
         for _, name in over[:_MOST_LAPSED]:
             turn, currency = self.held[name], self.texts.get("currency", "")
@@ -297,12 +297,12 @@ def state(books: Books, bill: Bill, day: int, now: int) -> tuple[str, Books]:
 def meet(books: Books, limit: LimitMet, now: int) -> tuple[int, Books]:
     """Close the account. A later time extends a closure, an earlier one does not shorten it. Return when it ends.
 
-    Where nobody knows the end it is guessed: 1, 2, 4, 8, then 16 minutes.
+    An unknown end is guessed: 1, 2, 4, 8, then 16 minutes.
     """
     ledger = Ledger(books)
-    until, told = ledger.get("until"), ledger.get("told")
+    until = ledger.get("until")
     if limit.until > now:
-        if limit.until > until or not told:
+        if limit.until > until or not ledger.get("told"):
             _close(ledger, limit, limit.until, 1, now)
             ledger.set("guess", 0)
     elif limit.until == 0 and until <= now:
@@ -315,11 +315,11 @@ def meet(books: Books, limit: LimitMet, now: int) -> tuple[int, Books]:
     return max(ledger.get("until"), now), ledger.books()
 
 
-def _close(ledger: Ledger, limit: LimitMet, until: int, told: int, now: int) -> None:
+def _close(ledger: Ledger, limit: LimitMet, until: int, is_known: int, now: int) -> None:
     if ledger.get("until") <= now:
         ledger.set("since", now)
     ledger.set("until", until)
-    ledger.set("told", told)
+    ledger.set("told", is_known)
     ledger.set("ramp", 0)
     ledger.texts.update(kind=limit.kind, by=limit.by, why=limit.why)
 

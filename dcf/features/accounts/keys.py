@@ -45,5 +45,5 @@ def parked(name: str) -> str:
 
 
 def log(name: str) -> str:
-    """Return the key of what became of the account."""
+    """Return the key of the account's log."""
     return f"{account(name)}:log"

@@ -33,7 +33,7 @@ AGAIN: Final = SECOND // 2
 
 DAY: Final = 86_400 * SECOND
 DOUBLINGS: Final = 10
-"""After so many steps the number of turns at once is not limited by them any more."""
+"""After this number of steps the account is open."""
 
 WHOLE_BUCKET_MS: Final = 60_000
 LONGEST_REFILL_MS: Final = 600_000
@@ -64,7 +64,7 @@ class Held:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Done:
-    """What the ledger has of a turn that ended or lapsed. `ot` and `on` are open: perhaps used, the bill is unknown.
+    """Amounts that the ledger has of a turn that ended or lapsed. `ot` and `on` are open: their bill is unknown.
 
     `final`: the statement of the provider told the amounts.
     """
@@ -108,9 +108,9 @@ class Wish:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """What a turn has used since its begin, money in billionths.
+    """Amounts that a turn has used since its begin, money in billionths.
 
-    `ended`: it is over. `ok`: the provider accepted it.
+    `ended`: the turn has ended. `ok`: the provider accepted it.
     """
 
     id: str
@@ -124,7 +124,7 @@ class Bill:
 
 @record(frozen=True, slots=True, kw_only=True)
 class LimitMet:
-    """A provider rejected a turn, or a person closes the account. `until` is 0 where nobody knows the end."""
+    """A provider rejected a turn, or a person closes the account. `until` is 0 if the end is unknown."""
 
     until: int
     kind: str
@@ -135,7 +135,7 @@ class LimitMet:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Whether a turn may start: `granted`, or why not and when to ask again, at a time and in so many microseconds.
+    """Whether a turn may start: `granted`, or why not and when to ask again, at a time and in how many microseconds.
 
     `is_probe`: it goes first after a limit. Of a closed account: the `kind` of the limit, who reported it (`by`), and
     whether its end is known.

@@ -37,7 +37,7 @@ _KEPT_S: Final = 5.0
 """For so long a process knows the prices without reading them again."""
 
 _CLOSING: Final = frozenset({"limit", "guess", "spent"})
-"""Kinds of limits that are of an account. A provider that is overloaded closes none."""
+"""Kinds of limits that are of an account. An overloaded provider closes no account."""
 
 
 class Accounts:
@@ -50,7 +50,7 @@ class Accounts:
         self._read_at = float("-inf")
 
     def put(self, account: str, limits: Mapping[str, int], currency: str | None = None) -> dict[str, Json]:
-        """Set limits; those that are not named stay, 0 takes one away."""
+        """Set limits; those that are not named stay, 0 takes line away."""
         self._store.put(account, limits, {} if currency is None else {"currency": currency})
         return self.read(account)
 
@@ -75,7 +75,7 @@ class Accounts:
         return account_shown(account, books, own, now)
 
     def log(self, account: str, most: int) -> list[dict[str, str]]:
-        """Return what became of the account, the latest first."""
+        """Return the log of the account, the latest entry first."""
         return self._store.log(account, most)
 
     def assign(self, agent: str, account: str | None) -> None:
@@ -83,7 +83,7 @@ class Accounts:
         self._store.assign(agent, account)
 
     def account_of(self, agent: str) -> str | None:
-        """Return the account of an agent, if it has one."""
+        """Return the account of an agent, if it has line."""
         return self._store.account_of(agent)
 
     def reserve(self, account: str, wish: Wish, of_model: str | None = None) -> Verdict:
@@ -99,8 +99,8 @@ class Accounts:
 
     def state(self, account: str, statements: Sequence[Statement]) -> None:
         """Replace what turns reported by what the provider's statement says."""
-        for one in statements:
-            self._store.state(account, self._bill(one.reservation, one.usage), one.day)
+        for line in statements:
+            self._store.state(account, self._bill(line.reservation, line.usage), line.day)
 
     def _bill(self, reservation: str, usage: "UsageReport") -> Bill:
         nanos, currency = usage.nanos, usage.currency or ""
@@ -149,7 +149,7 @@ class Accounts:
         return resumed
 
     def _resumed(self, workflow_id: str, state: str, account: str) -> bool:
-        """Make a state ready that waits for the account; return False if it does not wait any more."""
+        """Make a state ready that waits for the account; return False if it does not wait."""
         try:
             path = self._plane.path(workflow_id, state)
             reads = ReadSet(states=with_scopes([path]))
@@ -175,7 +175,7 @@ class Accounts:
         return self._prices
 
     def release(self, workflow_id: str, request: Release) -> Released | Updated | Refusal:
-        """Release a lease. One that meets a limit closes the account of its agent, unless that was reported before."""
+        """Release a lease. A limit closes the account of the lease holder, unless that was reported before."""
         excuse = request.excuse
         if excuse is None or (excuse.until is None and excuse.within_s is None):
             return release(self._plane, workflow_id, request)

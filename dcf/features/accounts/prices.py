@@ -32,7 +32,7 @@ class Price:
         return -(-(tokens_in * self.input + tokens_out * self.output) // _MILLION)
 
     def most(self, tokens: int) -> int:
-        """Return what so many tokens cost at most."""
+        """Return the most that these tokens cost."""
         return -(-tokens * max(self.input, self.output) // _MILLION)
 
     def as_json(self) -> dict[str, Json]:
@@ -40,35 +40,35 @@ class Price:
         return {"input": money(self.input), "output": money(self.output), "currency": self.currency}
 
 
-def read_price(pattern: str, given: Json) -> Price:
+def read_price(pattern: str, document: Json) -> Price:
     """Read a row of the table; raise InvalidArgument for anything else."""
     if _PATTERN.match(pattern) is None:
         raise InvalidArgument(
             f"'{pattern[:40]}' is no pattern of a model.", "Write it as claude-*: at most 100 letters."
         )
-    if not isinstance(given, Mapping) or set(given) != _FIELDS:
+    if not isinstance(document, Mapping) or set(document) != _FIELDS:
         raise InvalidArgument(
             f"The price of {pattern} is not an object with input, output and currency.",
             'Send {"claude-*": {"input": "3", "output": "15", "currency": "USD"}}: for a million tokens, as text.',
         )
     amounts = {
-        name: read_report({"cost": given[name], "currency": given["currency"]}, f"the price of {pattern}").nanos
+        name: read_report({"cost": document[name], "currency": document["currency"]}, f"the price of {pattern}").nanos
         for name in ("input", "output")
     }
-    return Price(**amounts, currency=str(given["currency"]))
+    return Price(**amounts, currency=str(document["currency"]))
 
 
-def read_prices(given: Json) -> dict[str, Price | None]:
-    """Read a table of prices, or a change of one; null takes a row away."""
-    if not isinstance(given, Mapping) or not 0 < len(given) <= MOST_PATTERNS:
+def read_prices(document: Json) -> dict[str, Price | None]:
+    """Read a table of prices, or a change of pattern; null takes a row away."""
+    if not isinstance(document, Mapping) or not 0 < len(document) <= MOST_PATTERNS:
         raise InvalidArgument(
             "prices_json is not an object with prices by pattern of the model.",
             f'Send {{"claude-*": {{"input": "3", "output": "15", "currency": "USD"}}}}, at most {MOST_PATTERNS} rows.',
         )
-    return {pattern: None if row is None else read_price(pattern, row) for pattern, row in given.items()}
+    return {pattern: None if row is None else read_price(pattern, row) for pattern, row in document.items()}
 
 
 def price_of(prices: Mapping[str, Price], model: str | None) -> Price | None:
     """Return the price of a model: that of the longest pattern which matches its name."""
     matching = [pattern for pattern in prices if model is not None and fnmatchcase(model, pattern)]
-    return prices[max(matching, key=lambda one: (len(one), one))] if matching else None
+    return prices[max(matching, key=lambda pattern: (len(pattern), pattern))] if matching else None

@@ -1,4 +1,4 @@
-"""What verbs on accounts answer. Loads the standard library only, since clients read it too."""
+"""The answers of verbs on accounts. Loads the standard library only, since clients read it too."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -80,7 +80,7 @@ class ReservedTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedTurn:
-    """What became of a report. `outcome` is renewed, settled, late (it had lapsed) or unknown (nobody reserved it)."""
+    """The outcome of a report. `outcome` is renewed, settled, late (it had lapsed) or unknown (it was not reserved)."""
 
     account: str
     reservation: str

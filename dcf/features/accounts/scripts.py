@@ -313,4 +313,4 @@ def _with_constants(text: str) -> str:
 
 
 PROTOCOL: Final = _with_constants(_HEAD + _RESERVE + _REPORT + _LIMIT)
-"""The script. It is atomic: a turn is reserved or refused, counted once, and a closure holds for whoever asks next."""
+"""The script. It is atomic: a turn is reserved or refused, counted once, and a closure holds for the next call."""

@@ -21,7 +21,7 @@ _OPEN_COST: Final = f"open_{COST}"
 def account_shown(name: str, books: Books, agents: Sequence[str], now: int) -> dict[str, Json]:
     """Return an account as JSON."""
     numbers, texts = books.numbers, books.texts
-    limits: dict[str, Json] = {told: numbers[own] for own, told in _NAMES.items() if numbers.get(own)}
+    limits: dict[str, Json] = {shown: numbers[own] for own, shown in _NAMES.items() if numbers.get(own)}
     if numbers.get("day_nanos"):
         limits["cost_per_day"] = {"cost": money(numbers["day_nanos"]), "currency": texts.get("currency", "")}
     return {

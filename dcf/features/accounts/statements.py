@@ -24,11 +24,11 @@ class Statement:
     day: int
 
 
-def read_statement(given: Json, today: int) -> tuple[Statement, ...]:
+def read_statement(document: Json, today: int) -> tuple[Statement, ...]:
     """Read a statement; raise InvalidArgument for anything else."""
-    if not isinstance(given, list) or not 0 < len(given) <= MOST_LINES:
+    if not isinstance(document, list) or not 0 < len(document) <= MOST_LINES:
         raise InvalidArgument(f"bills_json is not a list of 1 to {MOST_LINES} lines.", "Send several calls.")
-    return tuple(_line(at, line, today) for at, line in enumerate(given))
+    return tuple(_line(at, line, today) for at, line in enumerate(document))
 
 
 def _line(at: int, line: Json, today: int) -> Statement:
@@ -45,7 +45,7 @@ def _day(line: dict[str, Json], name: str, today: int) -> int:
     if "day" not in line:
         return today
     try:
-        found = datetime.strptime(str(line["day"]), "%Y-%m-%d").replace(tzinfo=UTC).date()
+        day = datetime.strptime(str(line["day"]), "%Y-%m-%d").replace(tzinfo=UTC).date()
     except ValueError:
         raise InvalidArgument(f"The day of {name} is no day.", "Write it as 2026-11-24.") from None
-    return (found - _EPOCH).days
+    return (day - _EPOCH).days

@@ -1,4 +1,4 @@
-"""Accounts in Redis: the script of the protocol, their names, agents and prices. Decides nothing."""
+"""Accounts in Redis: the script of the protocol, their names, agents and prices. It does not decide."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -26,18 +26,18 @@ class AccountStore:
 
     def reserve(self, account: str, wish: Wish, lasts: int = model.RESERVED) -> Verdict:
         """Reserve a turn, or say why none may start. One round trip."""
-        given = (wish.id, wish.run, wish.agent, wish.tokens, wish.nanos, lasts)
-        verdict, at, is_probe, now, *closure = self._call("reserve", account, *given)
-        found = Verdict(verdict=verdict.decode(), at=int(at), after=max(0, int(at) - int(now)), is_probe=bool(is_probe))
+        arguments = (wish.id, wish.run, wish.agent, wish.tokens, wish.nanos, lasts)
+        verdict, at, is_probe, now, *closure = self._call("reserve", account, *arguments)
+        reply = Verdict(verdict=verdict.decode(), at=int(at), after=max(0, int(at) - int(now)), is_probe=bool(is_probe))
         if not closure:
-            return found
-        kind, by, told = closure
-        return replace(found, kind=kind.decode(), by=by.decode(), is_known=told == 1)
+            return reply
+        kind, by, is_known = closure
+        return replace(reply, kind=kind.decode(), by=by.decode(), is_known=is_known == 1)
 
     def report(self, account: str, bill: Bill, lasts: int = model.RESERVED) -> str:
         """Count what a turn has used so far, and keep its reservation or settle it."""
-        given = (bill.id, bill.tokens_in, bill.tokens_out, bill.nanos, bill.currency, int(bill.ended), int(bill.ok))
-        return str(self._call("report", account, *given, lasts).decode())
+        arguments = (bill.id, bill.tokens_in, bill.tokens_out, bill.nanos, bill.currency, int(bill.ended), int(bill.ok))
+        return str(self._call("report", account, *arguments, lasts).decode())
 
     def state(self, account: str, bill: Bill, day: int) -> None:
         """Count what the provider's statement says of a turn."""
@@ -51,10 +51,10 @@ class AccountStore:
         """End a closure; return whether there was one."""
         return bool(self._call("open", account, by))
 
-    def _call(self, operation: str, account: str, *given: str | int) -> Reply:
+    def _call(self, operation: str, account: str, *arguments: str | int) -> Reply:
         named = keys.protocol(account)
         time = 0 if self._clock is None else self._clock["now"]
-        (reply,) = self._connections.send(("EVAL", PROTOCOL, len(named), *named, operation, time, *given))
+        (reply,) = self._connections.send(("EVAL", PROTOCOL, len(named), *named, operation, time, *arguments))
         return reply
 
     def put(self, account: str, limits: Mapping[str, int], texts: Mapping[str, str]) -> None:
@@ -70,27 +70,27 @@ class AccountStore:
 
     def names(self) -> list[str]:
         """Return the names of all accounts, in their order."""
-        (found,) = self._connections.send(("HKEYS", keys.ACCOUNTS))
-        return sorted(name.decode() for name in found)
+        (reply,) = self._connections.send(("HKEYS", keys.ACCOUNTS))
+        return sorted(name.decode() for name in reply)
 
     def read(self, account: str, days: Sequence[int]) -> Books:
         """Return an account: its numbers, its turns in flight, and the ledger of these days."""
         hash_key, held_key, *_ = keys.protocol(account)
-        asked: list[Command] = [("HGETALL", hash_key), ("HGETALL", held_key)]
-        asked += [("HGETALL", keys.day(account, day)) for day in days]
-        flat, held, *daily = self._connections.send(*asked)
-        found = {name: value.decode() for name, value in _pairs(flat)}
+        commands: list[Command] = [("HGETALL", hash_key), ("HGETALL", held_key)]
+        commands += [("HGETALL", keys.day(account, day)) for day in days]
+        flat, held, *daily = self._connections.send(*commands)
+        reply = {name: value.decode() for name, value in _pairs(flat)}
         return Books(
-            numbers={name: int(value) for name, value in found.items() if name not in _TEXTS},
-            texts={name: value for name, value in found.items() if name in _TEXTS},
+            numbers={name: int(value) for name, value in reply.items() if name not in _TEXTS},
+            texts={name: value for name, value in reply.items() if name in _TEXTS},
             held={name: read_turn(value.decode()) for name, value in _pairs(held)},
             days={day: {n: int(v) for n, v in _pairs(sums)} for day, sums in zip(days, daily, strict=True) if sums},
         )
 
     def settled(self, account: str, reservation: str) -> Done | None:
         """Return what the ledger has of a turn that ended."""
-        (found,) = self._connections.send(("GET", f"{keys.protocol(account)[3]}{reservation}"))
-        return None if found is None else read_done(found.decode())
+        (reply,) = self._connections.send(("GET", f"{keys.protocol(account)[3]}{reservation}"))
+        return None if reply is None else read_done(reply.decode())
 
     def assign(self, agent: str, account: str | None) -> None:
         """Give an account to an agent; None takes it away."""
@@ -101,24 +101,24 @@ class AccountStore:
 
     def account_of(self, agent: str) -> str | None:
         """Return the account of an agent, if it has one."""
-        (found,) = self._connections.send(("HGET", keys.AGENTS, agent))
-        return None if found is None else str(found.decode())
+        (reply,) = self._connections.send(("HGET", keys.AGENTS, agent))
+        return None if reply is None else str(reply.decode())
 
     def agents(self) -> dict[str, str]:
         """Return the accounts of all agents that have one."""
-        (found,) = self._connections.send(("HGETALL", keys.AGENTS))
-        return {agent: account.decode() for agent, account in _pairs(found)}
+        (reply,) = self._connections.send(("HGETALL", keys.AGENTS))
+        return {agent: account.decode() for agent, account in _pairs(reply)}
 
     def put_prices(self, prices: Mapping[str, Json]) -> None:
         """Set the prices of models by pattern; null takes one away."""
         for pattern, row in prices.items():
-            gone: Command = ("HDEL", keys.PRICES, pattern)
-            self._connections.send(gone if row is None else ("HSET", keys.PRICES, pattern, dump(row)))
+            removal: Command = ("HDEL", keys.PRICES, pattern)
+            self._connections.send(removal if row is None else ("HSET", keys.PRICES, pattern, dump(row)))
 
     def prices(self) -> dict[str, Json]:
         """Return the prices by pattern of the model."""
-        (found,) = self._connections.send(("HGETALL", keys.PRICES))
-        return {pattern: load(row) for pattern, row in _pairs(found)}
+        (reply,) = self._connections.send(("HGETALL", keys.PRICES))
+        return {pattern: load(row) for pattern, row in _pairs(reply)}
 
     def note_parked(self, account: str, workflow_id: str, state: str, until: int) -> None:
         """Note a state that waits for the account."""
@@ -128,20 +128,20 @@ class AccountStore:
     def parked(self, account: str) -> list[tuple[str, str]]:
         """Return runs and states that wait for the account, those that are ready first."""
         key = keys.parked(account)
-        (found,) = self._connections.send(("ZRANGE", key, 0, _MOST_PARKED - 1))
-        split = (entry.decode().partition("/") for entry in found)
+        (reply,) = self._connections.send(("ZRANGE", key, 0, _MOST_PARKED - 1))
+        split = (entry.decode().partition("/") for entry in reply)
         return [(run, decode_state(part)) for run, _, part in split]
 
     def forget_parked(self, account: str, entries: Sequence[tuple[str, str]]) -> None:
-        """Forget states that do not wait any more."""
+        """Forget states that no longer wait."""
         if entries:
             names = [f"{run}/{encode_state(state)}" for run, state in entries]
             self._connections.send(("ZREM", keys.parked(account), *names))
 
     def log(self, account: str, most: int) -> list[dict[str, str]]:
-        """Return what became of the account, the latest first."""
-        (found,) = self._connections.send(("XREVRANGE", keys.log(account), "+", "-", "COUNT", most))
-        return [{name: value.decode() for name, value in _pairs(fields)} for _, fields in found]
+        """Return the log of the account, the latest entry first."""
+        (reply,) = self._connections.send(("XREVRANGE", keys.log(account), "+", "-", "COUNT", most))
+        return [{name: value.decode() for name, value in _pairs(fields)} for _, fields in reply]
 
 
 def read_turn(text: str) -> Held:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from dcf.core.documents.usage import UsageReport, read_report
 from dcf.errors import InvalidArgument
-from dcf.features.accounts import model
 from dcf.features.accounts.model import Verdict, Wish
 from dcf.features.accounts.records import ReportedTurn, ReservedTurn
 from dcf.features.accounts.verbs import AccountName, ReservationId
@@ -33,9 +32,7 @@ def reserve_turn(
     agent_id: OwnAgentId,
     *,
     for_run: Annotated[str, Argument(means="The run that the turn is for.", pattern=ID)] = "none",
-    tokens: Annotated[
-        int, Argument(means="How many tokens the turn will use, about.", ge=0, le=100_000_000)
-    ] = 0,
+    tokens: Annotated[int, Argument(means="How many tokens the turn will use, about.", ge=0, le=100_000_000)] = 0,
     model_name: Annotated[
         str | None, Argument(means="The model, whose price estimates the cost.", max_length=100)
     ] = None,
@@ -45,25 +42,25 @@ def reserve_turn(
     A reservation lasts 30 seconds; each report renews it. Repeated, the call finds its reservation.
     """
     wish = Wish(id=reservation, run=for_run, agent=agent_id, tokens=tokens)
-    found = on.accounts.reserve(account, wish, model_name)
-    granted = found.verdict == "granted"
+    verdict = on.accounts.reserve(account, wish, model_name)
+    granted = verdict.verdict == "granted"
     members = {
         "account": account,
         "reservation": reservation,
         "granted": granted,
-        "verdict": found.verdict,
-        "ask_again_s": None if granted else found.after / SECOND,
-        "ask_again_at": to_text(found.at) if found.at else None,
-        "is_probe": found.is_probe,
-        "closed": _closure(found),
+        "verdict": verdict.verdict,
+        "ask_again_s": None if granted else verdict.after / SECOND,
+        "ask_again_at": to_text(verdict.at) if verdict.at else None,
+        "is_probe": verdict.is_probe,
+        "closed": _closure(verdict),
     }
     return Answered(ReservedTurn, members)
 
 
-def _closure(found: Verdict) -> dict[str, Json] | None:
-    if found.verdict != "closed":
+def _closure(verdict: Verdict) -> dict[str, Json] | None:
+    if verdict.verdict != "closed":
         return None
-    return {"kind": found.kind, "reported_by": found.by, "is_known": found.is_known}
+    return {"kind": verdict.kind, "reported_by": verdict.by, "is_known": verdict.is_known}
 
 
 @verb(

@@ -129,7 +129,7 @@ def read_account(on: "Application", account: AccountName) -> Answered[ShownAccou
     says=lambda answer: f"Account '{answer['account']}' is closed until {answer['closed_until']}.",
     command=Command(
         name="accounts close",
-        summary="Let no turn of an account start before a time. Turns in flight go on.",
+        summary="Let no turn of an account start before a time. Turns in flight continue.",
         example="dcf accounts close anthropic-1 --until 2h",
         fixed={"agent_id": "operator", "reservation": None, "kind": "limit"},
     ),

@@ -116,8 +116,8 @@ def list_registered_agents(on: "Application") -> Answered[RegisteredAgents]:
 
 def _limited(agent_id: str, most: int | None, account: str | None) -> str:
     """Return what limits the agent from now on, in words."""
-    told = [] if most is None else [WorkLimit(kind="agent", name=agent_id, most=most).told]
-    return " and ".join(told if account is None else [*told, f"has the account '{account}'"])
+    limits = [] if most is None else [WorkLimit(kind="agent", name=agent_id, most=most).told]
+    return " and ".join(limits if account is None else [*limits, f"has the account '{account}'"])
 
 
 def row_of(agent: "Registered") -> dict[str, Json]:

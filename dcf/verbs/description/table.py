@@ -190,7 +190,7 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "Show an account: its limits, until when it is closed, its turns in flight, its agents, the ledger of today.",
     ),
     "accounts close": CommandRow(
-        "report_limit", "Let no turn of an account start before a time. Turns in flight go on."
+        "report_limit", "Let no turn of an account start before a time. Turns in flight continue."
     ),
     "accounts open": CommandRow(
         "open_account",

@@ -121,7 +121,7 @@ def usage(**used: object) -> UsageReport:
     return read_report(used)
 
 
-def test_the_ledger_is_exact_to_the_billionth_and_the_statement_replaces_what_was_reported(accounts: Accounts) -> None:
+def test_the_ledger_is_exact_and_the_statement_replaces_reported_amounts(accounts: Accounts) -> None:
     account = name()
     accounts.put(account, {"in_flight": 50})
     for number in range(30):
@@ -167,8 +167,8 @@ def test_the_budget_of_a_day_is_checked_before_a_turn_with_what_is_in_flight(acc
 
 def test_the_longest_pattern_has_the_price() -> None:
     row = {"output": "0", "currency": "EUR"}
-    found = read_prices({"*": {"input": "1", **row}, "a-*": {"input": "2", **row}, "a-b": {"input": "3", **row}})
-    prices = {pattern: price for pattern, price in found.items() if price is not None}
+    prices_read = read_prices({"*": {"input": "1", **row}, "a-*": {"input": "2", **row}, "a-b": {"input": "3", **row}})
+    prices = {pattern: price for pattern, price in prices_read.items() if price is not None}
     named = [price_of(prices, model) for model in ("x", "a-c", "a-b")]
     assert [price and price.input // 10**9 for price in named] == [1, 2, 3]
     assert price_of(prices, None) is None

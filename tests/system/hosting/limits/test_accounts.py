@@ -152,7 +152,8 @@ class Trial:
 
     def is_quiet(self) -> bool:
         states = [self.state(run) for run in self.runs]
-        return all(state["status"] == "succeeded" or state.get("parked") and not state.get("lease") for state in states)
+        waiting = [state for state in states if state["status"] != "succeeded"]
+        return all(state.get("parked") and not state.get("lease") for state in waiting)
 
     def parked(self) -> str | None:
         """Return a run whose state is parked, if there is one."""
@@ -194,7 +195,7 @@ def test_twenty_agents_on_three_hosts_lose_nothing_to_a_limit_and_a_killed_host(
     assert max(Counter(agent for _, agent, *_ in rejected).values()) == 1, "an agent starts no turn after the report"
     assert set(accepted) == set(trial.runs)
     today = trial.shown()["today"]
-    killed = sum(accepted.values()) - len(trial.runs)  # turns whose answer nobody heard
+    killed = sum(accepted.values()) - len(trial.runs)  # turns of the killed host
     assert today["tokens_in"] == TOKENS * len(trial.runs)
     assert today["cost"] == {"EUR": f"{len(trial.runs) // 4}"}
     assert trial.shown()["in_flight"] == 0
