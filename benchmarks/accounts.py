@@ -1,0 +1,70 @@
+"""`python -m benchmarks.accounts`: microseconds of the script of an account in Redis, with 0 to 1,000 turns in flight.
+
+The time is that of Redis itself (`INFO commandstats`), so that neither the network nor this process is measured.
+"""
+
+import tempfile
+from typing import Any, Final
+
+import redis
+
+from dcf.application.application import open_application
+from dcf.features.accounts import keys, model
+from dcf.features.accounts.scripts import PROTOCOL
+from dcf.settings.process import Settings
+
+_ROUNDS: Final = 1000
+_LIMITS: Final = {"in_flight": 1000, "rpm": 10**6, "tpm": 10**9, "day_tokens": 10**12, "day_nanos": 10**15}
+_USED: Final = ("2000", "100", "1000000", "EUR")
+
+
+class Site:
+    """An account in a Redis, and the calls of its script."""
+
+    def __init__(self, server: redis.Redis) -> None:
+        self.server = server
+        self.keys = keys.protocol("benchmark")
+        server.hset(self.keys[0], mapping={**_LIMITS, "currency": "EUR"})
+
+    def call(self, operation: str, *arguments: Any) -> Any:
+        """Call the script."""
+        return self.server.execute_command("EVAL", PROTOCOL, len(self.keys), *self.keys, operation, 0, *arguments)
+
+    def timed(self, operation: str, *arguments: Any) -> int:
+        """Return the microseconds that a call took in Redis."""
+        self.server.config_resetstat()
+        self.call(operation, *arguments)
+        return int(self.server.info("commandstats")["cmdstat_eval"]["usec"])
+
+    def reserve(self, name: str, *, of_run: int = 0) -> tuple[Any, ...]:
+        """Return the arguments that reserve a turn."""
+        return "reserve", name, f"run-{of_run}", "ann", 5000, 10**7, model.RESERVED
+
+
+def measure(site: Site, held: int) -> dict[str, float]:
+    """Return the mean of each operation with so many turns in flight."""
+    for number in range(held):
+        site.call(*site.reserve(f"held-{number}", of_run=number % 8))
+    sums = dict.fromkeys(("reserve", "report", "settle"), 0)
+    for number in range(_ROUNDS):
+        name = f"turn-{held}-{number}"
+        sums["reserve"] += site.timed(*site.reserve(name))
+        sums["report"] += site.timed("report", name, *_USED, 0, 0, model.RESERVED)
+        sums["settle"] += site.timed("report", name, *_USED, 1, 1, model.RESERVED)
+    return {operation: round(total / _ROUNDS, 1) for operation, total in sums.items()}
+
+
+def main() -> None:
+    """Print the table."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings.model_validate({"data_dir": folder})
+        with open_application(settings) as app, redis.Redis.from_url(app.redis_url) as server:
+            for held in (0, 100, 999):
+                site = Site(server)
+                print(f"{held} turns in flight: {measure(site, held)} microseconds")
+                for key in server.scan_iter("cp:idx:account:*"):
+                    server.delete(key)
+
+
+if __name__ == "__main__":
+    main()
