@@ -3,6 +3,7 @@
 The time is that of Redis itself (`INFO commandstats`), so that neither the network nor this process is measured.
 """
 
+import statistics
 import tempfile
 from typing import Any, Final
 
@@ -42,16 +43,16 @@ class Site:
 
 
 def measure(site: Site, held: int) -> dict[str, float]:
-    """Return the mean of each operation with so many turns in flight."""
+    """Return the median of each operation with this number of turns in flight."""
     for number in range(held):
         site.call(*site.reserve(f"held-{number}", of_run=number % 8))
-    sums = dict.fromkeys(("reserve", "report", "settle"), 0)
+    times: dict[str, list[int]] = {"reserve": [], "report": [], "settle": []}
     for number in range(_ROUNDS):
         name = f"turn-{held}-{number}"
-        sums["reserve"] += site.timed(*site.reserve(name))
-        sums["report"] += site.timed("report", name, *_USED, 0, 0, model.RESERVED)
-        sums["settle"] += site.timed("report", name, *_USED, 1, 1, model.RESERVED)
-    return {operation: round(total / _ROUNDS, 1) for operation, total in sums.items()}
+        times["reserve"].append(site.timed(*site.reserve(name)))
+        times["report"].append(site.timed("report", name, *_USED, 0, 0, model.RESERVED))
+        times["settle"].append(site.timed("report", name, *_USED, 1, 1, model.RESERVED))
+    return {operation: statistics.median(measured) for operation, measured in times.items()}
 
 
 def main() -> None:

@@ -34,7 +34,7 @@ _LONGEST_WAIT_S: Final = 20.0
 _PARKED_S: Final = 5.0
 """A state whose turn has to wait longer than that for others is parked for at least these seconds."""
 
-_PASSING: Final = frozenset({"probing", "ramp", "in_flight", "rpm", "tpm"})
+_PASSING: Final = frozenset({"probing", "ramp", "in_flight", "rpm", "tpm", "turn"})
 _CLOSING: Final = frozenset({"limit", "spent"})
 
 

@@ -19,11 +19,20 @@ class Ledger:
     def __init__(self, books: Books) -> None:
         self.numbers, self.texts = dict(books.numbers), dict(books.texts)
         self.held, self.done = dict(books.held), dict(books.done)
+        self.shares, self.asked = dict(books.shares), dict(books.asked)
         self.days = {day: dict(sums) for day, sums in books.days.items()}
 
     def books(self) -> Books:
         """Return the books."""
-        return Books(numbers=self.numbers, texts=self.texts, held=self.held, done=self.done, days=self.days)
+        return Books(
+            numbers=self.numbers,
+            texts=self.texts,
+            held=self.held,
+            done=self.done,
+            days=self.days,
+            shares=self.shares,
+            asked=self.asked,
+        )
 
     def get(self, name: str) -> int:
         """Return a number of the account; 0 if it was never set."""
@@ -110,7 +119,15 @@ def reserve(books: Books, wish: Wish, now: int, lasts: int = model.RESERVED) -> 
         return Verdict(verdict="granted", is_probe=books.texts.get("probing") == wish.id), books
     ledger = Ledger(books)
     ledger.lapse(now)
-    verdict = _opened(ledger, now) or _room(ledger, now) or _day(ledger, wish, now)
+    width = ledger.get("in_flight") or None
+    verdict = _opened(ledger, now)
+    if verdict is None and ledger.get("ramp"):
+        ramped = 2 ** (1 + (now - ledger.get("ramp")) // model.STEP)
+        width = min(width or ramped, ramped)
+    verdict = verdict or _room(ledger, now) or _turn(ledger, wish, width, now)
+    if verdict is not None and verdict.verdict != "closed":
+        ledger.asked[wish.run] = now
+    verdict = verdict or _day(ledger, wish, now)
     if verdict is None:
         verdict = _granted(ledger, wish, now, lasts)
     if verdict.verdict == "closed":
@@ -126,6 +143,7 @@ def _granted(ledger: Ledger, wish: Wish, now: int, lasts: int) -> Verdict:
         ledger.texts["probing"] = wish.id
     ledger.pour("rpm", 1)
     ledger.pour("tpm", wish.tokens)
+    _start(ledger, wish)
     turn = Held(till=now + lasts, day=now // model.DAY, et=wish.tokens, en=wish.nanos, agent=wish.agent, run=wish.run)
     ledger.hold(wish.id, turn)
     return Verdict(verdict="granted", is_probe=is_probe)
@@ -179,6 +197,39 @@ def _room(ledger: Ledger, now: int) -> Verdict | None:
             level = ledger.bucket(name, now)
             if level <= 0:
                 return Verdict(verdict=name, at=now + 1000 * (1 + -level // rate))
+    return None
+
+
+def _start(ledger: Ledger, wish: Wish) -> None:
+    """Charge a run for a turn. The time of the account follows the run that has had least of those that want turns."""
+    ledger.asked.pop(wish.run, None)
+    vmin, tokens = ledger.get("vmin"), max(1, wish.tokens)
+    own = max(ledger.shares.get(wish.run, 0), vmin)
+    waiting = [max(ledger.shares.get(run, 0), vmin) for _, run in _waiting(ledger)]
+    least = min(own, *waiting) if waiting else own - tokens * ledger.get("count")
+    vmin = max(vmin, least)
+    ledger.set("vmin", vmin)
+    ledger.shares[wish.run] = own + tokens
+    past = sorted((share, run) for run, share in ledger.shares.items() if share <= vmin)
+    for _, run in past[: model.MOST_PRUNED]:
+        del ledger.shares[run]
+
+
+def _waiting(ledger: Ledger) -> list[tuple[int, str]]:
+    return sorted((at, run) for run, at in ledger.asked.items())[: model.MOST_WAITING]
+
+
+def _turn(ledger: Ledger, wish: Wish, width: int | None, now: int) -> Verdict | None:
+    """Refuse while runs that have had less, and asked a moment ago, are to get all turns that are free."""
+    if width is None:
+        return None
+    for run in [run for run, at in ledger.asked.items() if at < now - model.SEEN]:
+        del ledger.asked[run]
+    vmin = ledger.get("vmin")
+    own = max(ledger.shares.get(wish.run, 0), vmin)
+    ahead = sum(max(ledger.shares.get(run, 0), vmin) < own for _, run in _waiting(ledger) if run != wish.run)
+    if ahead >= width - ledger.get("count"):
+        return Verdict(verdict="turn", at=now + model.AGAIN)
     return None
 
 
@@ -245,6 +296,8 @@ def _of_turn(ledger: Ledger, turn: Held, bill: Bill, now: int, lasts: int) -> st
     if bill.ended:
         ledger.enter(turn.day, "turns", 1)
         ledger.pour("tpm", ti + to - turn.et)
+        had = max(ledger.shares.get(turn.run, 0), ledger.get("vmin"))
+        ledger.shares[turn.run] = had + ti + to - turn.et
         ledger.drop(bill.id)
         ledger.done[bill.id] = Done(day=turn.day, ti=ti, to=to, un=un, cur=currency)
         return "settled"

@@ -9,6 +9,7 @@ All keys of one account have its name as their hash tag, so that one script may 
 | `cp:idx:account:{<name>}:till` | sorted set | the same: reservations by when they lapse | as `:held` |
 | `cp:idx:account:{<name>}:done:<reservation>` | string | settling, lapsing: what was counted of a turn, so that a repetition adds nothing | a week |
 | `cp:idx:account:{<name>}:day:<number>` | hash | settling, lapsing: the ledger of a day, which is named by its number since 1970 | 400 days |
+| `cp:idx:account:{<name>}:shares`, `:asked` | sorted set | reserving: runs by the tokens that they have had; runs whose turns were refused, by when | until others have had as much; 5 seconds |
 | `cp:idx:account:{<name>}:parked` | sorted set | parking a state: states by when they become ready | until they are ready |
 | `cp:idx:account:{<name>}:log` | stream | the same: when it was closed, probed and opened, and by whom | the last 1000 or so |
 | `cp:idx:accounts` | hash | setting an account, giving one to an agent: the names | for ever |
@@ -31,7 +32,7 @@ def account(name: str) -> str:
 def protocol(name: str) -> tuple[str, ...]:
     """Return what the script of the protocol uses: hash, reservations, their order, and what the others begin with."""
     key = account(name)
-    return key, f"{key}:held", f"{key}:till", f"{key}:done:", f"{key}:day:", f"{key}:log"
+    return tuple(f"{key}{part}" for part in ("", ":held", ":till", ":done:", ":day:", ":log", ":shares", ":asked"))
 
 
 def day(name: str, number: int) -> str:

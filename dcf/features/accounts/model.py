@@ -22,6 +22,13 @@ RESERVED: Final = 30 * SECOND
 SILENCE: Final = 3 * SECOND
 """After so long without a rejection, the first turn after a limit counts as accepted."""
 
+SEEN: Final = 5 * SECOND
+"""A run whose turn was refused for want of room keeps its place in the order for so long."""
+
+MOST_PRUNED: Final = 10
+MOST_WAITING: Final = 100
+"""So many runs that wait are compared: those that asked first."""
+
 STEP: Final = SECOND
 """The number of turns at once doubles after this time."""
 
@@ -86,12 +93,16 @@ class Books:
 
     The numbers are limits (`in_flight`, `rpm`, `tpm`, `day_tokens`, `day_nanos`), the closure (`until`, `told`,
     `since`, `probe_at`, `ramp`, `guess`), buckets, and the sums of what is reserved (`count`, `tokens`, `nanos`).
+    `shares` are the virtual times of runs, in tokens, and `asked` the times at which turns of runs were refused for
+    want of room. `vmin` is the virtual time of the account: that of the run whose turn started last.
     """
 
     numbers: Mapping[str, int] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
     held: Mapping[str, Held] = field(default_factory=dict)
     done: Mapping[str, Done] = field(default_factory=dict)
+    shares: Mapping[str, int] = field(default_factory=dict)
+    asked: Mapping[str, int] = field(default_factory=dict)
     days: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
 
 

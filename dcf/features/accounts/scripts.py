@@ -1,9 +1,11 @@
 """The Lua script of the protocol of an account: the twin of `decisions`, in Redis. Change both together.
 
 KEYS: the hash of the account, its reservations, their order, what the keys of settled turns and of days begin with,
-its log. ARGV: the operation, the time or 0 for that of Redis, then what the operation takes.
+its log, the shares of runs, the runs that asked. ARGV: the operation, the time or 0 for that of Redis, then what the
+operation takes.
 """
 
+import re
 from typing import Final
 
 from dcf.features.accounts import model
@@ -13,6 +15,7 @@ _DAY_LIFE_S: Final = 400 * 86_400
 
 _HEAD: Final = r"""
 local acc, held, tills, dones, days, log = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local shares, asked = KEYS[7], KEYS[8]
 local now = tonumber(ARGV[2])
 if now == 0 then local t = redis.call('TIME'); now = t[1] * 1000000 + t[2] end
 local floor, max, min = math.floor, math.max, math.min
@@ -147,6 +150,30 @@ local function full()
     end
   end
 end
+-- Between runs: those that asked a moment ago and have had less go first.
+local function share_of(run) return max(tonumber(redis.call('ZSCORE', shares, run) or '0'), get('vmin')) end
+local function behind(run, width)
+  if not width then return nil end
+  local gone = redis.call('ZRANGE', asked, '-inf', '(' .. whole(now - SEEN), 'BYSCORE')
+  if #gone > 0 then redis.call('ZREM', asked, unpack(gone, 1, min(#gone, 5000))) end
+  local waiting, ahead = redis.call('ZRANGE', asked, 0, WAITING - 1), 0
+  local own = #waiting > 0 and share_of(run)
+  for _, other in ipairs(waiting) do
+    if other ~= run and share_of(other) < own then ahead = ahead + 1 end
+  end
+  if ahead >= width - get('count') then return 'turn', now + AGAIN end
+end
+local function start(run, tokens)
+  redis.call('ZREM', asked, run)
+  local own, waiting = share_of(run), redis.call('ZRANGE', asked, 0, WAITING - 1)
+  tokens = max(1, tokens)
+  local least = #waiting > 0 and own or own - tokens * get('count')
+  for _, other in ipairs(waiting) do least = min(least, share_of(other)) end
+  redis.call('ZADD', shares, whole(own + tokens), run)
+  set('vmin', max(get('vmin'), least))
+  local past = redis.call('ZRANGE', shares, '-inf', whole(get('vmin')), 'BYSCORE', 'LIMIT', 0, PRUNED)
+  if #past > 0 then redis.call('ZREM', shares, unpack(past)) end
+end
 local function over(budget, spent, more)
   local most = get(budget)
   return most > 0 and (spent >= most or (spent + more > most and get('count') > 0))
@@ -200,13 +227,21 @@ function operations.reserve(id, run, agent, et, en, lasts)
   if redis.call('HGET', held, id) then return {'granted', '0', text('probing') == id and 1 or 0, whole(now)} end
   lapse()
   local why, at = closed()
+  local width = get('in_flight') > 0 and get('in_flight') or nil
+  if not why and get('ramp') > 0 then
+    local ramped = 2 ^ (1 + floor((now - get('ramp')) / STEP))
+    width = min(width or ramped, ramped)
+  end
   if not why then why, at = full() end
+  if not why then why, at = behind(run, width) end
+  if why and why ~= 'closed' then redis.call('ZADD', asked, whole(now), run) end
   if not why then why, at = spent_up(et, en) end
   if why == 'closed' then return {why, whole(at), 0, whole(now), text('kind'), text('by'), get('told')} end
   if why then return {why, whole(at), 0, whole(now)} end
   local is_probe = get('until') > 0 and get('ramp') == 0
   if is_probe then set('probe_at', now); set_text('probing', id); note('probe', id) end
   pour('rpm', 1); pour('tpm', et)
+  start(run, et)
   hold(id, {till = now + lasts, day = floor(now / DAY), et = et, en = en, ti = 0, to = 0, un = 0, cur = '', begun = 0,
     agent = agent, run = run}, true)
   return {'granted', '0', is_probe and 1 or 0, whole(now)}
@@ -227,6 +262,7 @@ function operations.report(id, ti, to, un, cur, ended, ok, lasts)
     probed(id, tonumber(ARGV[4]) + tonumber(ARGV[5]), ended, ok)
     if ended then
       enter(r.day, 'turns', 1); pour('tpm', ti + to - r.et)
+      redis.call('ZADD', shares, whole(share_of(r.run) + ti + to - r.et), r.run)
       drop(id, r)
       settle(id, {day = r.day, ti = ti, to = to, un = un, cur = currency})
       return 'settled'
@@ -304,6 +340,9 @@ def _with_constants(text: str) -> str:
         "SILENCE": model.SILENCE,
         "PROBE": model.PROBE_EVERY,
         "AGAIN": model.AGAIN,
+        "SEEN": model.SEEN,
+        "PRUNED": model.MOST_PRUNED,
+        "WAITING": model.MOST_WAITING,
         "STEP": model.STEP,
         "DOUBLINGS": model.DOUBLINGS,
         "DAY": model.DAY,
@@ -312,5 +351,11 @@ def _with_constants(text: str) -> str:
     return begin + text
 
 
-PROTOCOL: Final = _with_constants(_HEAD + _RESERVE + _REPORT + _LIMIT)
+def _shortened(text: str) -> str:
+    """Leave out comments and indents: Redis computes the hash of the whole text for each call."""
+    lines = (re.sub(r"\s+-- .*$", "", line).strip() for line in text.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("--"))
+
+
+PROTOCOL: Final = _shortened(_with_constants(_HEAD + _RESERVE + _REPORT + _LIMIT))
 """The script. It is atomic: a turn is reserved or refused, counted once, and a closure holds for the next call."""

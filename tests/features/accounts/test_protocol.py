@@ -19,7 +19,7 @@ IDS = [f"t{number}" for number in range(12)]
 numbers = st.integers(0, 3000)
 money = st.integers(0, 5 * 10**9)
 passing = st.one_of(st.integers(0, 2 * SECOND), st.integers(0, 90 * SECOND), st.just(model.DAY // 2))
-wishes = st.tuples(st.just("reserve"), st.sampled_from(IDS), st.sampled_from("ab"), numbers, money)
+wishes = st.tuples(st.just("reserve"), st.sampled_from(IDS), st.sampled_from("abc"), numbers, money)
 reports = st.tuples(
     *(st.just("report"), st.sampled_from(IDS), numbers, numbers, money),
     *(st.sampled_from(["EUR", "USD"]), st.booleans(), st.booleans()),
@@ -94,6 +94,7 @@ def test_the_script_and_the_pure_functions_agree(
         there = store.read(account, days)
         assert there.numbers == books.numbers, step
         assert (there.texts, there.held) == (books.texts, books.held), step
+        assert (there.shares, there.asked) == (books.shares, books.asked), step
         assert there.days == books.days, step
         for name in IDS:
             assert store.settled(account, name) == books.done.get(name), step
