@@ -42,13 +42,13 @@ class Site:
         return "reserve", name, f"run-{of_run}", "ann", 5000, 10**7, model.RESERVED
 
 
-def measure(site: Site, held: int) -> dict[str, float]:
+def measure(site: Site, in_flight: int) -> dict[str, float]:
     """Return the median of each operation with this number of turns in flight."""
-    for number in range(held):
+    for number in range(in_flight):
         site.call(*site.reserve(f"held-{number}", of_run=number % 8))
     times: dict[str, list[int]] = {"reserve": [], "report": [], "settle": []}
     for number in range(_ROUNDS):
-        name = f"turn-{held}-{number}"
+        name = f"turn-{in_flight}-{number}"
         times["reserve"].append(site.timed(*site.reserve(name)))
         times["report"].append(site.timed("report", name, *_USED, 0, 0, model.RESERVED))
         times["settle"].append(site.timed("report", name, *_USED, 1, 1, model.RESERVED))
@@ -60,9 +60,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings.model_validate({"data_dir": folder})
         with open_application(settings) as app, redis.Redis.from_url(app.redis_url) as server:
-            for held in (0, 100, 999):
+            for in_flight in (0, 100, 999):
                 site = Site(server)
-                print(f"{held} turns in flight: {measure(site, held)} microseconds")
+                print(f"{in_flight} turns in flight: {measure(site, in_flight)} microseconds")
                 for key in server.scan_iter("cp:idx:account:*"):
                     server.delete(key)
 

@@ -82,8 +82,8 @@ class AgentHost:
     def _assign(self, agent: HostedAgent) -> None:
         answer = self._tools.call("assign_account", agent_id=agent.profile.name, account=agent.account)
         if answer.get("code") != "ok":
-            told = f"Agent {agent.profile.name} does not get the account {agent.account}: {answer.get('error')}"
-            raise InvalidArgument(told, str(answer.get("hint") or "Correct the file."))
+            problem = f"Agent {agent.profile.name} does not get the account {agent.account}: {answer.get('error')}"
+            raise InvalidArgument(problem, str(answer.get("hint") or "Correct the file."))
 
     def serve(self, ended: Callable[[BaseException], None]) -> None:
         """Serve every agent on a thread; `ended` is told what ends one of them before the host does."""

@@ -39,13 +39,13 @@ def parked(limit: AccountLimited, brief: Mapping[str, Json]) -> Result:
     """Return what parks a state. Without a time, the next attempt is after 1, 2, 4, 8 and then every 16 minutes."""
     kind = limit.kind if limit.has_time or limit.kind != "limit" else "guess"
     words = f"usage limit ({kind}): {limit.cause}"
-    told = {"limit_account": limit.account, "limit_reported_by": limit.reported_by}
+    closure = {"limit_account": limit.account, "limit_reported_by": limit.reported_by}
     return {
         "new_status": PARKED,
         "limited_until": limited_until(limit, (brief.get("parked") or {}).get("times", 0)),
         "limit_kind": kind,
         "reason": sendable(words, _LONGEST_REASON),
-    } | {name: value for name, value in told.items() if value is not None}
+    } | {name: value for name, value in closure.items() if value is not None}
 
 
 def is_parked(result: Result) -> bool:

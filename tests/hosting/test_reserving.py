@@ -98,9 +98,9 @@ def test_a_turn_that_is_tried_again_has_another_reservation_and_both_are_settled
 
 def test_a_closed_account_parks_the_state_and_no_turn_starts() -> None:
     tools = FakeTools(reserve_turn=refused("closed", 3600.0, kind="limit", reported_by="bob", is_known=True))
-    found = parked(limited(tools), {})
-    assert (found["limited_until"], found["limit_kind"]) == ("3600s", "limit")
-    assert (found["limit_account"], found["limit_reported_by"]) == ("acc", "bob")
+    result = parked(limited(tools), {})
+    assert (result["limited_until"], result["limit_kind"]) == ("3600s", "limit")
+    assert (result["limit_account"], result["limit_reported_by"]) == ("acc", "bob")
     assert tools.names == ["reserve_turn"]
 
 
@@ -110,8 +110,8 @@ def test_a_closed_account_parks_the_state_and_no_turn_starts() -> None:
 )
 def test_what_parks_a_state_says_what_it_waits_for(verdict: str, closed: dict[str, Any], kind: str) -> None:
     tools = FakeTools(reserve_turn=refused(verdict, 60.0, **closed))
-    found = parked(limited(tools), {})
-    assert (found["limit_kind"], found["limited_until"]) == (kind, "60s")
+    result = parked(limited(tools), {})
+    assert (result["limit_kind"], result["limited_until"]) == (kind, "60s")
 
 
 def test_a_turn_that_waits_for_others_asks_again() -> None:
@@ -139,24 +139,24 @@ def rejected(error: Callable[[], Exception]) -> Any:
 
 def test_a_limit_is_reported_before_its_turn_is_settled_and_its_state_parked() -> None:
     tools = FakeTools(reserve_turn=GRANTED, report_limit={"closed_for_s": 95.5})
-    found = parked(limited(tools, rejected(RateLimitError)), {})
+    result = parked(limited(tools, rejected(RateLimitError)), {})
     assert tools.names == ["reserve_turn", "report_limit", "report_turn"]
-    (told,) = tools.arguments("report_limit")
-    assert (told["account"], told["agent_id"], told["kind"], told["reservation"]) == (
+    (report,) = tools.arguments("report_limit")
+    assert (report["account"], report["agent_id"], report["kind"], report["reservation"]) == (
         "acc",
         "ann",
         "limit",
         "dcf-k-7-1",
     )
     assert tools.arguments("report_turn")[0]["accepted"] is False
-    assert (found["limited_until"], found["limit_kind"], found["limit_account"]) == ("96s", "limit", "acc")
+    assert (result["limited_until"], result["limit_kind"], result["limit_account"]) == ("96s", "limit", "acc")
 
 
 def test_a_limit_without_a_time_lasts_as_long_as_the_account_guesses() -> None:
     tools = FakeTools(reserve_turn=GRANTED, report_limit={"closed_for_s": 60.0})
-    found = parked(limited(tools, rejected(AgentLimited)), {})
+    result = parked(limited(tools, rejected(AgentLimited)), {})
     assert tools.arguments("report_limit")[0]["until"] is None
-    assert (found["limited_until"], found["limit_kind"]) == ("60s", "guess")
+    assert (result["limited_until"], result["limit_kind"]) == ("60s", "guess")
 
 
 def test_with_on_limit_fail_a_closed_account_fails_the_state_and_a_full_one_does_not() -> None:

@@ -23,11 +23,11 @@ SILENCE: Final = 3 * SECOND
 """After so long without a rejection, the first turn after a limit counts as accepted."""
 
 SEEN: Final = 5 * SECOND
-"""A run whose turn was refused for want of room keeps its place in the order for so long."""
+"""A run whose turn was refused for want of room keeps its place in the order for this time."""
 
 MOST_PRUNED: Final = 10
 MOST_WAITING: Final = 100
-"""So many runs that wait are compared: those that asked first."""
+"""At most this number of waiting runs is compared: those that asked first."""
 
 STEP: Final = SECOND
 """The number of turns at once doubles after this time."""

@@ -75,18 +75,18 @@ class AccountStore:
 
     def read(self, account: str, days: Sequence[int]) -> Books:
         """Return an account: its numbers, its turns in flight, and the ledger of these days."""
-        hash_key, held_key, *_, shares, asked = keys.protocol(account)
-        orders: list[Command] = [("ZRANGE", key, 0, -1, "WITHSCORES") for key in (shares, asked)]
+        hash_key, held_key, *_, shares, refused_key = keys.protocol(account)
+        orders: list[Command] = [("ZRANGE", key, 0, -1, "WITHSCORES") for key in (shares, refused_key)]
         commands: list[Command] = [("HGETALL", hash_key), ("HGETALL", held_key), *orders]
         commands += [("HGETALL", keys.day(account, day)) for day in days]
-        flat, held, had, refused, *daily = self._connections.send(*commands)
+        flat, turns, had, refused_at, *daily = self._connections.send(*commands)
         reply = {name: value.decode() for name, value in _pairs(flat)}
         return Books(
             numbers={name: int(value) for name, value in reply.items() if name not in _TEXTS},
             texts={name: value for name, value in reply.items() if name in _TEXTS},
             shares={run: int(share) for run, share in _pairs(had)},
-            asked={run: int(at) for run, at in _pairs(refused)},
-            held={name: read_turn(value.decode()) for name, value in _pairs(held)},
+            asked={run: int(at) for run, at in _pairs(refused_at)},
+            held={name: read_turn(value.decode()) for name, value in _pairs(turns)},
             days={day: {n: int(v) for n, v in _pairs(sums)} for day, sums in zip(days, daily, strict=True) if sums},
         )
 

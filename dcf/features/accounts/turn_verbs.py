@@ -78,10 +78,10 @@ def report_turn(
     usage: Annotated[
         Mapping[str, Any] | None,
         Argument(
-            means="What the turn has used since its begin, as completions report it.", form="object", tool="usage_json"
+            means="Usage of the turn since its begin, as completions report it.", form="object", tool="usage_json"
         ),
     ] = None,
-    ended: Annotated[bool, Argument(means="It is over: settle it.")] = False,
+    ended: Annotated[bool, Argument(means="It has ended: settle it.")] = False,
     accepted: Annotated[bool, Argument(means="The provider accepted it.")] = False,
 ) -> ReportedTurn:
     """Report what a turn has used so far, which renews its reservation for 30 seconds, or settles it at the end.

@@ -142,11 +142,11 @@ def report_limit(
     on: "Application",
     account: AccountName,
     *,
-    agent_id: Annotated[OwnAgentId, Argument(means="Who met the limit.", option="--as")] = "operator",
+    agent_id: Annotated[OwnAgentId, Argument(means="The agent that met the limit.", option="--as")] = "operator",
     until: Annotated[
         str | None,
         Argument(
-            means="When it ends: a time with its zone, or a length of time from now (90s). Without it nobody knows.",
+            means="When it ends: a time with its zone, or from now (90s). Without it the end is unknown.",
             max_length=40,
             option="--until",
         ),

@@ -41,8 +41,8 @@ class Trial:
         for agent in range(AGENTS):
             self.after(self.rng.random(), self.ask, agent, 0)
 
-    def after(self, seconds: float, step: Callable[..., None], *given: Any) -> None:
-        heapq.heappush(self.due, (self.now + int(seconds * SECOND), self.rng.getrandbits(60), step, given))
+    def after(self, seconds: float, step: Callable[..., None], *arguments: Any) -> None:
+        heapq.heappush(self.due, (self.now + int(seconds * SECOND), self.rng.getrandbits(60), step, arguments))
 
     def run(self, seconds: int) -> None:
         until = BEGIN + seconds * SECOND
@@ -60,8 +60,8 @@ class Trial:
         self.lives[host] += 1
         self.crashes += 1
         self.working = {name for name in self.working if int(name.split("-")[1]) % 3 != host}
-        for one in range(host, AGENTS, 3):
-            self.after(20 + self.rng.random(), self.ask, one, self.lives[host])
+        for agent_of_host in range(host, AGENTS, 3):
+            self.after(20 + self.rng.random(), self.ask, agent_of_host, self.lives[host])
         return True
 
     def ask(self, agent: int, life: int) -> None:

@@ -110,7 +110,7 @@ def test_what_is_promised_is_the_sum_of_the_turns_in_flight(
         _, books = decided(books, step, now)
         sums = [books.numbers.get(name, 0) for name in ("count", "tokens", "nanos")]
         turns = books.held.values()
-        assert sums == [len(turns), sum(one.pt for one in turns), sum(one.pn for one in turns)]
+        assert sums == [len(turns), sum(turn.pt for turn in turns), sum(turn.pn for turn in turns)]
         assert 0 <= sums[0] <= (limits["in_flight"] or len(turns))
 
 
@@ -125,15 +125,15 @@ def test_the_ledger_is_the_sum_of_what_is_known_of_each_turn(
     known = [*books.held.values(), *books.done.values()]
     for currency in ("EUR", "USD"):
         ledger = sum(sums.get(f"cost:{currency}", 0) for sums in books.days.values())
-        assert ledger == sum(one.un for one in known if one.cur == currency)
-    assert sum(sums.get("tokens_in", 0) for sums in books.days.values()) == sum(one.ti for one in known)
+        assert ledger == sum(turn.un for turn in known if turn.cur == currency)
+    assert sum(sums.get("tokens_in", 0) for sums in books.days.values()) == sum(turn.ti for turn in known)
 
 
-@given(after=st.integers(1, 7200), asked=st.lists(st.integers(0, 7200 * SECOND), max_size=20))
-def test_no_turn_starts_before_a_time_that_the_provider_told(after: int, asked: list[int]) -> None:
+@given(after=st.integers(1, 7200), moments=st.lists(st.integers(0, 7200 * SECOND), max_size=20))
+def test_no_turn_starts_before_a_time_that_the_provider_told(after: int, moments: list[int]) -> None:
     until = BEGIN + after * SECOND
     _, books = decisions.meet(Books(), LimitMet(until=until, kind="limit", by="ann"), BEGIN)
-    for number, passed in enumerate(sorted(asked)):
+    for number, passed in enumerate(sorted(moments)):
         verdict, books = decisions.reserve(books, Wish(id=f"t{number}", run="r", agent="ann"), BEGIN + passed)
         assert (verdict.verdict == "closed") is (BEGIN + passed < until)
 
@@ -147,7 +147,7 @@ def test_after_a_limit_one_turn_goes_first_and_then_their_number_doubles_each_se
             verdict, books = decisions.reserve(books, wish, begin + moment)
             if verdict.verdict == "granted":
                 started.append(moment)
-    at = {second: sum(one <= second * SECOND for one in started) for second in range(8)}
+    at = {second: sum(turn <= second * SECOND for turn in started) for second in range(8)}
     assert [at[second] for second in range(8)] == [1, 1, 1, 2, 4, 8, 16, 32]
 
 

@@ -30,7 +30,7 @@ async def test_an_operator_sets_reads_closes_and_opens_an_account(operator: Tool
     assert closed["closed_for_s"] == pytest.approx(7200, abs=1)
     shown = await operator.ok("read_account", account=account)
     assert (shown["status"], shown["closed"]["reason"], shown["closed"]["is_known"]) == ("closed", "lunch", True)
-    assert account in [one["account"] for one in (await operator.ok("list_accounts"))["accounts"]]
+    assert account in [row["account"] for row in (await operator.ok("list_accounts"))["accounts"]]
     assert (await operator.ok("open_account", account=account))["was_closed"]
     assert (await operator.ok("read_account", account=account))["status"] == "opening"
 
@@ -38,8 +38,8 @@ async def test_an_operator_sets_reads_closes_and_opens_an_account(operator: Tool
 async def test_a_host_reserves_reports_and_settles_a_turn(operator: Tools, account: str) -> None:
     turn = {"account": account, "reservation": "t1"}
     await operator.ok("put_account", account=account, in_flight=1)
-    asked = await operator.ok("reserve_turn", **turn, agent_id="ann", for_run="r", tokens=100)
-    assert (asked["granted"], asked["ask_again_s"]) == (True, None)
+    reserved = await operator.ok("reserve_turn", **turn, agent_id="ann", for_run="r", tokens=100)
+    assert (reserved["granted"], reserved["ask_again_s"]) == (True, None)
     full = await operator.ok("reserve_turn", account=account, reservation="t2", agent_id="bob")
     assert (full["granted"], full["verdict"], full["ask_again_s"]) == (False, "in_flight", 0.5)
     assert (await operator.ok("report_turn", **turn, usage_json={"tokens_in": 60}))["outcome"] == "renewed"
@@ -65,8 +65,8 @@ async def test_a_turn_reports_money_in_one_currency(operator: Tools, account: st
 
 async def test_register_agent_gives_an_agent_its_account(operator: Tools, account: str) -> None:
     agent = f"a-{secrets.token_hex(4)}"
-    told = await operator.ok("register_agent", agent_id=agent, account=account)
-    assert told["status"] == f"Agent '{agent}' has the account '{account}'."
+    registered = await operator.ok("register_agent", agent_id=agent, account=account)
+    assert registered["status"] == f"Agent '{agent}' has the account '{account}'."
     assert (await operator.ok("read_account", account=account))["agents"] == [agent]
     await operator.ok("assign_account", agent_id=agent)
     assert (await operator.ok("read_account", account=account))["agents"] == []

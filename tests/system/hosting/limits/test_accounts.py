@@ -75,17 +75,17 @@ class Provider:
 
 @contextmanager
 def provider() -> Iterator[Provider]:
-    found = Provider()
+    result = Provider()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             _, agent, run = self.path.split("/")
-            status = found.status(agent, run)
+            status = result.status(agent, run)
             if status == 200:
                 threading.Event().wait(TURN_S)
             self.send_response(status)
             if status == 429:
-                self.send_header("Retry-After", str(max(1, round(found.end - time.time()) + 1)))
+                self.send_header("Retry-After", str(max(1, round(result.end - time.time()) + 1)))
             self.end_headers()
             self.wfile.write(b"an answer")
 
@@ -93,10 +93,10 @@ def provider() -> Iterator[Provider]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    found.url = f"http://127.0.0.1:{server.server_address[1]}"
+    result.url = f"http://127.0.0.1:{server.server_address[1]}"
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
-        yield found
+        yield result
     finally:
         server.shutdown()
         server.server_close()
@@ -144,8 +144,8 @@ class Trial:
         return self.tools.call("read_account", account=self.account)
 
     def state(self, run: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.tools.call("read_workflow_control_plane", workflow_id=run)["states"]["A"]
-        return found
+        result: dict[str, Any] = self.tools.call("read_workflow_control_plane", workflow_id=run)["states"]["A"]
+        return result
 
     def is_over(self) -> bool:
         return all(self.state(run)["status"] in {"succeeded", "failed"} for run in self.runs)
@@ -163,10 +163,10 @@ class Trial:
 @pytest.fixture
 def trial(tmp_path: Path) -> Iterator[Trial]:
     with shop() as site, provider() as scripted, connect(site.server_url) as tools:
-        found = Trial(shop=site, tools=tools, provider=scripted, folder=tmp_path)
-        found.write_files()
-        yield found
-        for host in found.hosts:
+        result = Trial(shop=site, tools=tools, provider=scripted, folder=tmp_path)
+        result.write_files()
+        yield result
+        for host in result.hosts:
             if host.poll() is None:
                 host.terminate()
                 host.communicate(timeout=LONG)
