@@ -254,7 +254,7 @@ def put_prices(
     codes=("not_found",),
     command=Command(
         name="accounts settle",
-        example="dcf accounts settle anthropic-1 @statement.json",
+        example="dcf accounts settle anthropic-1 statement.json",
         show=f"{_SHOW}:show_stated",
     ),
     audit=("account", "lines"),
