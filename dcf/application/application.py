@@ -15,6 +15,7 @@ from dcf.settings.process import Settings
 from dcf.store.connection.opening import opened
 
 if TYPE_CHECKING:
+    from dcf.features.accounts.operations import Accounts
     from dcf.features.agent_context.operations import Contexts
     from dcf.features.diagnosis.operations import Diagnosis
     from dcf.features.documents.operations import JsonDocuments
@@ -80,6 +81,14 @@ class Application(ApplicationRoots):
         from dcf.features.external.callback_operations import Callbacks
 
         return Callbacks(self.control_plane, self._platform_parts.offers)
+
+    @part
+    def accounts(self) -> "Accounts":
+        """The limits of providers that agents share."""
+        from dcf.features.accounts.operations import Accounts
+        from dcf.features.accounts.storage import AccountStore
+
+        return Accounts(self.control_plane, AccountStore(self._connections))
 
     @part
     def people(self) -> "People":

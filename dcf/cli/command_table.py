@@ -100,6 +100,11 @@ NOUNS: Final[Mapping[str, Noun]] = {
         "`dcf ls --project ID` lists the runs of one.",
         ids=("project",),
     ),
+    "accounts": Noun(
+        "Usage limits, budgets and prices that agents share",
+        "An account is a subscription, an API key or an organisation at a provider (docs/agents/limits.md).",
+        ids=("account",),
+    ),
     "workflows": Noun(
         "Write workflows: the language, stub tools",
         "`dcf init` makes a directory with a new one, `dcf run` runs it here.",

@@ -14,6 +14,19 @@ if TYPE_CHECKING:
     from dcf.client.connecting import connect, connect_async
     from dcf.client.records import ParentState, RunDetails, StateDetails, WaitingSignal
     from dcf.client.serving import Serving
+    from dcf.features.accounts.records import (
+        AccountStatus,
+        AssignedAccount,
+        ClosedAccount,
+        LimitKindName,
+        ListedAccounts,
+        OpenedAccount,
+        PutPrices,
+        ReportedTurn,
+        ReservedTurn,
+        ShownAccount,
+        StatedBills,
+    )
     from dcf.features.agent_context.records import AgentContext
     from dcf.features.artifacts.records import (
         ArtifactContent,
@@ -125,6 +138,7 @@ if TYPE_CHECKING:
     from dcf.verbs.records.validation import ValidatedWorkflow
 
 __all__ = [
+    "AccountStatus",
     "AcquiredLease",
     "AddedEntry",
     "AddedUnits",
@@ -137,6 +151,7 @@ __all__ = [
     "ArtifactUpload",
     "AskedQuestion",
     "Askees",
+    "AssignedAccount",
     "AsyncClaim",
     "AsyncClient",
     "AwaitedEvent",
@@ -147,6 +162,7 @@ __all__ = [
     "ClaimedState",
     "ClaimedWork",
     "Client",
+    "ClosedAccount",
     "ClosedRun",
     "ClosedStatusName",
     "CompletedState",
@@ -190,6 +206,8 @@ __all__ = [
     "JsonObject",
     "KeptArtifact",
     "LeftNote",
+    "LimitKindName",
+    "ListedAccounts",
     "ListedArtifacts",
     "ListedDirectory",
     "ListedPath",
@@ -213,6 +231,7 @@ __all__ = [
     "NotifiedAgent",
     "NotifiedAgents",
     "NotifiedIfReady",
+    "OpenedAccount",
     "OpenedRun",
     "OperatedRun",
     "OperatedSchedule",
@@ -223,6 +242,7 @@ __all__ = [
     "ProjectPath",
     "PromotedIssue",
     "PutArtifact",
+    "PutPrices",
     "ReadArtifact",
     "ReadControlPlane",
     "ReadDocument",
@@ -238,6 +258,8 @@ __all__ = [
     "RemovedLimits",
     "RenewedLease",
     "ReopenedUnit",
+    "ReportedTurn",
+    "ReservedTurn",
     "ResolvedAgent",
     "ResolvedIssue",
     "ResolvedState",
@@ -257,12 +279,14 @@ __all__ = [
     "SentSignal",
     "Serving",
     "SeverityName",
+    "ShownAccount",
     "ShownDefinition",
     "ShownFinding",
     "Span",
     "StartedRun",
     "StateDetails",
     "StateStatusName",
+    "StatedBills",
     "SuggestedRemedy",
     "TickOutcome",
     "TroubledSchedule",
@@ -292,6 +316,11 @@ _NAMES: Final = {
     "dcf.client.connecting": "connect connect_async",
     "dcf.client.records": "ParentState RunDetails StateDetails WaitingSignal",
     "dcf.client.serving": "Serving",
+    "dcf.features.accounts.records": (
+        "AccountStatus AssignedAccount ClosedAccount LimitKindName "
+        "ListedAccounts OpenedAccount PutPrices ReportedTurn ReservedTurn "
+        "ShownAccount StatedBills "
+    ),
     "dcf.features.agent_context.records": "AgentContext",
     "dcf.features.artifacts.records": (
         "ArtifactContent ArtifactUpload ContentEncodingName KeptArtifact ListedArtifacts PutArtifact ReadArtifact "

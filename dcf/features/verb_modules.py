@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Final
 
+from dcf.features.accounts import turn_verbs as accounts_turn_verbs
+from dcf.features.accounts import verbs as accounts
 from dcf.features.agent_context import verbs as agent_context
 from dcf.features.artifacts import verbs as artifacts
 from dcf.features.catalogue import verbs as catalogue
@@ -37,7 +39,7 @@ from dcf.features.work import verbs as work
 VERB_MODULES: Final[Mapping[str, tuple[ModuleType, ...]]] = {
     "questions": (questions, questions_correction_verbs),
     "growing": (growing,),
-    "accounts": (),
+    "accounts": (accounts, accounts_turn_verbs),
     "traces": (),
     "export": (),
     "external": (external, external_callback_verbs),

@@ -34,6 +34,7 @@ _KNOWN: Final = frozenset(
     {
         *("recipe", "handler", "process", "python", "model", "base_url", "instructions", "max_turns", "concurrency"),
         *("tasks", "servers", "environment", "options", "tries", "turn_timeout_s", "dcf_tools", "on_limit"),
+        *("account", "estimate_tokens"),
     }
 )
 _SERVER_KNOWN: Final = frozenset({"url", "transport", "headers", "command", "environment", "tools"})
@@ -64,6 +65,8 @@ class HostedAgent:
     tries: int = 6
     fails_at_limit: bool = False
     turn_timeout_s: int = 3600
+    account: str = ""
+    estimate_tokens: int = 0
     tasks: tuple[str, ...] = ()
     servers: tuple[ToolServer, ...] = ()
     dcf_tools: tuple[str, ...] = ()
@@ -133,6 +136,8 @@ class _Table:
             tries=self._number("tries", 6, most=100),
             fails_at_limit=self._fails_at_limit(),
             turn_timeout_s=self._number("turn_timeout_s", 3600, most=1_000_000),
+            account=self._account(),
+            estimate_tokens=self._number("estimate_tokens", 0, least=0, most=100_000_000),
             tasks=self._texts(self._table, "tasks"),
             dcf_tools=self._dcf_tools(),
             servers=tuple(
@@ -145,6 +150,9 @@ class _Table:
         if chosen not in {"wait", "fail"}:
             raise self._wrong("on_limit", '"wait" or "fail"')
         return chosen == "fail"
+
+    def _account(self) -> str:
+        return check_id(name, f"{self._where}.account") if (name := self._text("account")) else ""
 
     def _dcf_tools(self) -> tuple[str, ...]:
         found = self._texts(self._table, "dcf_tools")
@@ -210,10 +218,10 @@ class _Table:
     def _text(self, name: str) -> str:
         return self._filled(self._table.get(name, ""), name)
 
-    def _number(self, name: str, default: int, *, most: int) -> int:
+    def _number(self, name: str, default: int, *, most: int, least: int = 1) -> int:
         value = self._table.get(name, default)
-        if type(value) is not int or not 1 <= value <= most:
-            raise self._wrong(name, f"a number from 1 to {most}")
+        if type(value) is not int or not least <= value <= most:
+            raise self._wrong(name, f"a number from {least} to {most}")
         return value
 
     def _texts(self, table: Mapping[str, Json], name: str, place: str = "") -> tuple[str, ...]:

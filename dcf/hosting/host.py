@@ -18,6 +18,7 @@ from dcf.hosting.children import ChildCommand, ChildHandler
 from dcf.hosting.loading import load_handler
 from dcf.hosting.own_tools import WithOwnTools
 from dcf.hosting.protocol import AgentTools, AgentWork, Handler, Json, TaskFailed
+from dcf.hosting.reserving import UNRESERVED, AccountTurns, AccountUse, Reserving
 from dcf.hosting.skill_tools import SkillTexts, taken
 from dcf.hosting.tool_servers import opened_tools
 from dcf.hosting.turns import TurnLimits, carried_out
@@ -54,6 +55,8 @@ class AgentHost:
         witness: Callable[[str], Witness | None] = lambda _: None,
     ) -> None:
         self._options = options
+        self._tools = tools
+        self._agents = file.agents
         self._handlers = _handlers_of(file)
         self.workers: dict[str, Worker] = {
             agent.profile.name: Worker(
@@ -70,8 +73,17 @@ class AgentHost:
         }
 
     def begin(self) -> None:
-        """Start the processes of handlers; raise InvalidArgument if one cannot be imported."""
+        """Start the processes of handlers, and give agents their accounts; raise InvalidArgument if one is unusable."""
         _on_loop(lambda: _all(pool.begin() for pool in self._pools()))
+        for agent in self._agents:
+            if agent.account:
+                self._assign(agent)
+
+    def _assign(self, agent: HostedAgent) -> None:
+        answer = self._tools.call("assign_account", agent_id=agent.profile.name, account=agent.account)
+        if answer.get("code") != "ok":
+            problem = f"Agent {agent.profile.name} does not get the account {agent.account}: {answer.get('error')}"
+            raise InvalidArgument(problem, str(answer.get("hint") or "Correct the file."))
 
     def serve(self, ended: Callable[[BaseException], None]) -> None:
         """Serve every agent on a thread; call `ended` with the error that ends one of them before the host does."""
@@ -124,7 +136,12 @@ class AgentHost:
             fails_at_limit=agent.fails_at_limit,
             waits_if_busy=waited_s < _LONGEST_BUSY_S,
         )
-        return await carried_out(work, _opening(agent, skills, context), self._handlers[agent.profile.name], limits)
+        reserving: Reserving = UNRESERVED
+        if agent.account:
+            use = AccountUse(account=agent.account, estimate_tokens=agent.estimate_tokens)
+            reserving = AccountTurns(self._tools, use, work)
+        handler = self._handlers[agent.profile.name]
+        return await carried_out(work, _opening(agent, skills, context), handler, limits, reserving)
 
 
 def _opening(

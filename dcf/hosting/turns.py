@@ -9,13 +9,14 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from dcf.hosting.answers import judged
 from dcf.hosting.children import HandlerRaised
-from dcf.hosting.protocol import AgentLimited, AgentTools, AgentWork, Handler, Json, ModelAnswer, TaskFailed
+from dcf.hosting.protocol import AgentLimited, AgentWork, Handler, Json, ModelAnswer, TaskFailed
+from dcf.hosting.reserving import UNRESERVED, Opening, Reserving
 from dcf.jitter import JITTER
 from dcf.values.records import record
 from dcf.worker.failure import ACCOUNT_LIMIT
@@ -48,14 +49,12 @@ class TurnLimits:
     grace_s: float = 7.0
 
 
-Opening = Callable[[], AbstractAsyncContextManager[AgentTools]]
-"""Opens the tools of a turn; raises if a needed tool is missing."""
-
-
-async def carried_out(work: AgentWork, tools: Opening, handler: Handler, limits: TurnLimits) -> Json:
+async def carried_out(
+    work: AgentWork, tools: Opening, handler: Handler, limits: TurnLimits, reserving: Reserving = UNRESERVED
+) -> Json:
     """Return the output of a piece of work; raise TaskFailed if there is none, AgentLimited to have it later."""
     for _ in range(1 + limits.corrections):
-        answer = await _tried(work, tools, handler, limits)
+        answer = await _tried(partial(_turn, work, handler=handler, limits=limits), tools, work, limits, reserving)
         found = judged(answer, work.output_schema)
         if not found.problems:
             return found.output
@@ -65,11 +64,17 @@ async def carried_out(work: AgentWork, tools: Opening, handler: Handler, limits:
     raise TaskFailed(INVALID, f"The agent's answer was not accepted: {'; '.join(work.problems)}")
 
 
-async def _tried(work: AgentWork, tools: Opening, handler: Handler, limits: TurnLimits) -> Json | ModelAnswer:
+async def _tried(
+    turn: Callable[[Opening], Awaitable[Json | ModelAnswer]],
+    tools: Opening,
+    work: AgentWork,
+    limits: TurnLimits,
+    reserving: Reserving,
+) -> Json | ModelAnswer:
     pause = limits.pause_s
     for left in reversed(range(limits.tries)):
         try:
-            return await _bounded(_turn(work, tools, handler), limits)
+            return await reserving.carried(tools, turn)
         except TaskFailed:
             raise
         except Exception as raised:  # noqa: BLE001 - whatever a handler raises
@@ -92,7 +97,7 @@ def _stop_at_limit(limit: AgentLimited | None, limits: TurnLimits, *, is_last: b
         if is_last and limits.waits_if_busy:
             raise _with_time(limit) from None
         return
-    if limits.fails_at_limit:
+    if limits.fails_at_limit and limit.kind != "wait":
         raise TaskFailed(ACCOUNT_LIMIT, limit.cause) from None
     raise limit from None
 
@@ -103,7 +108,11 @@ def _with_time(limit: AgentLimited) -> AgentLimited:
     return AgentLimited(after_s=after_s, kind=limit.kind, cause=limit.cause)
 
 
-async def _turn(work: AgentWork, tools: Opening, handler: Handler) -> Json | ModelAnswer:
+async def _turn(work: AgentWork, tools: Opening, *, handler: Handler, limits: TurnLimits) -> Json | ModelAnswer:
+    return await _bounded(_worked(work, tools, handler), limits)
+
+
+async def _worked(work: AgentWork, tools: Opening, handler: Handler) -> Json | ModelAnswer:
     async with tools() as opened:
         try:
             return await handler(work, opened)

@@ -10,8 +10,11 @@ if TYPE_CHECKING:
 ACCOUNT_LIMIT: Final = "DCF.AccountLimit"
 """The error of a state that no longer waits for a usage limit, for Retry and Catch."""
 
-KINDS: Final = ("limit", "busy", "spent")
-"""A limit that ends, an overloaded provider, credit that a person must pay for."""
+ACCOUNT_UNUSABLE: Final = "DCF.AccountUnusable"
+"""The error of a state whose turn cannot be reserved: the key of the host may not, or the account has no such name."""
+
+KINDS: Final = ("limit", "busy", "spent", "guess", "day", "wait")
+"""A limit that ends, an overloaded provider, credit that a person must pay for; the others are what hosts find out."""
 
 
 class TaskFailed(DcfError):
@@ -38,6 +41,8 @@ class AccountLimited(DcfError):
     tries again after 1, 2, 4, 8 and 16 minutes.
     """
 
+    account: str | None = None
+    reported_by: str | None = None
     code = "account_limited"
     default_hint = "Nothing is to be done: the state is tried again at that time."
 

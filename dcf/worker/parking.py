@@ -39,12 +39,13 @@ def parked(limit: AccountLimited, brief: Mapping[str, Json]) -> Result:
     """Return what parks a state. Without a time, the next attempt is after 1, 2, 4, 8 and then every 16 minutes."""
     kind = limit.kind if limit.has_time or limit.kind != "limit" else "guess"
     words = f"usage limit ({kind}): {limit.cause}"
+    closure = {"limit_account": limit.account, "limit_reported_by": limit.reported_by}
     return {
         "new_status": PARKED,
-        "limited_until": _time_of(limit, (brief.get("parked") or {}).get("times", 0)),
+        "limited_until": limited_until(limit, (brief.get("parked") or {}).get("times", 0)),
         "limit_kind": kind,
         "reason": sendable(words, _LONGEST_REASON),
-    }
+    } | {name: value for name, value in closure.items() if value is not None}
 
 
 def is_parked(result: Result) -> bool:
@@ -57,7 +58,7 @@ def release_arguments(result: Result) -> dict[str, Json]:
     return {name: value for name, value in result.items() if name not in {"new_status", USAGE}}
 
 
-def _time_of(limit: AccountLimited, times: int) -> str:
+def limited_until(limit: AccountLimited, times: int = 0) -> str:
     """Return a length of time as one: the clock of this process may be wrong."""
     if limit.after_s is not None:
         return f"{max(_SHORTEST_S, math.ceil(limit.after_s))}s"

@@ -143,7 +143,7 @@ def test_blocks_are_found() -> None:
     counts = {kind: sum(block.kind == kind for block in BLOCKS) for kind in ("sh", "python", "json", "toml", "yaml")}
     assert counts["sh"] > 60
     assert (counts["python"], counts["json"]) > (20, 15)
-    assert (counts["toml"], counts["yaml"]) == (2, 1)
+    assert (counts["toml"], counts["yaml"]) == (3, 1)
 
 
 MISTAKES: Final = """

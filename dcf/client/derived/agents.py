@@ -19,12 +19,13 @@ def register_agent(
     platform: AgentPlatformName = "webhook",
     lease_ttl_s: Span = 900,
     max_in_progress: int | None = None,
+    account: str | None = None,
     new_key: NewKeyName | None = None,
 ) -> Conversation[RegisteredAgent]:
     """Register an agent that is a webhook: dcf posts it its work, signed; it answers at once and ends the work later.
 
     Assign it to Tasks by its agent_id. The answer has the secret that signs. The same call again changes where it is.
-    With `max_in_progress` alone: limit how many states any agent holds at a time.
+    With `max_in_progress` or `account` alone: limit how many states any agent holds at a time, or give it its account.
     """
     return call_tool(
         RegisteredAgent,
@@ -34,6 +35,7 @@ def register_agent(
         platform=platform,
         lease_ttl_s=seconds(lease_ttl_s),
         max_in_progress=max_in_progress,
+        account=account,
         new_key=new_key,
     )
 

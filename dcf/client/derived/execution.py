@@ -2,15 +2,93 @@
 
 from collections.abc import Mapping, Sequence
 
-from dcf.client.arguments import Askees, JsonObject, askees, json_text, listed, object_text, request_id_for, rows
+from dcf.client.arguments import (
+    Askees,
+    JsonObject,
+    askees,
+    json_text,
+    listed,
+    object_text,
+    request_id_for,
+    rows,
+)
 from dcf.client.calls import call_tool
 from dcf.client.exchange import Conversation
+from dcf.features.accounts.records import ClosedAccount, LimitKindName, ReportedTurn, ReservedTurn
 from dcf.features.questions.records import AskedQuestion, CorrectedResult, LeftNote
 from dcf.features.task_log.records import WrittenLine
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.verbs.records.execution import CompletedStates, ReadControlPlane, UpdatedState
 from dcf.verbs.records.leases import AcquiredLease, ClaimedState, RenewedLease
+
+
+def report_limit(
+    account: str,
+    *,
+    agent_id: str = "operator",
+    until: str | None = None,
+    kind: LimitKindName = "limit",
+    reason: str | None = None,
+    reservation: str | None = None,
+) -> Conversation[ClosedAccount]:
+    """Report that the provider rejects turns of an account: no turn of any of its agents starts before the end.
+
+    A later end extends a closure, an earlier one does not shorten it.
+    """
+    return call_tool(
+        ClosedAccount,
+        "report_limit",
+        account=account,
+        agent_id=agent_id,
+        until=until,
+        kind=kind,
+        reason=reason,
+        reservation=reservation,
+    )
+
+
+def reserve_turn(
+    account: str,
+    reservation: str,
+    agent_id: str,
+    *,
+    for_run: str = "none",
+    tokens: int = 0,
+    model_name: str | None = None,
+) -> Conversation[ReservedTurn]:
+    """Reserve a turn of a model before it starts: for hosts of agents that share an account.
+
+    A reservation lasts 30 seconds; each report renews it. Repeated, the call finds its reservation.
+    """
+    return call_tool(
+        ReservedTurn,
+        "reserve_turn",
+        account=account,
+        reservation=reservation,
+        agent_id=agent_id,
+        for_run=for_run,
+        tokens=tokens,
+        model_name=model_name,
+    )
+
+
+def report_turn(
+    account: str, reservation: str, *, usage: JsonObject | None = None, ended: bool = False, accepted: bool = False
+) -> Conversation[ReportedTurn]:
+    """Report what a turn has used so far, which renews its reservation for 30 seconds, or settles it at the end.
+
+    Amounts are totals of the turn, so a report may be repeated, and may come late.
+    """
+    return call_tool(
+        ReportedTurn,
+        "report_turn",
+        account=account,
+        reservation=reservation,
+        usage_json=object_text(usage, "usage"),
+        ended=ended or None,
+        accepted=accepted or None,
+    )
 
 
 def leave_note(

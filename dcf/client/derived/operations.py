@@ -7,6 +7,7 @@ from dcf.client.arguments import (
     JsonObject,
     Moment,
     agents_text,
+    array_text,
     json_text,
     listed,
     moment_text,
@@ -15,6 +16,14 @@ from dcf.client.arguments import (
 )
 from dcf.client.calls import call_pages, call_tool
 from dcf.client.exchange import Conversation, Stream
+from dcf.features.accounts.records import (
+    AssignedAccount,
+    ListedAccounts,
+    OpenedAccount,
+    PutPrices,
+    ShownAccount,
+    StatedBills,
+)
 from dcf.features.diagnosis.records import ExplainedRun
 from dcf.features.health.records import ReadHealth
 from dcf.features.retention.records import DeletedRun, HeldRun
@@ -23,6 +32,61 @@ from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.verbs.records.beginnings import RetriedRun, StartedRun
 from dcf.verbs.records.runs import ListedRun, OperatedRun, ResolvedState, RunStatusName
+
+
+def put_account(
+    account: str,
+    *,
+    in_flight: int | None = None,
+    requests_per_minute: int | None = None,
+    tokens_per_minute: int | None = None,
+    tokens_per_day: int | None = None,
+    cost_per_day: JsonObject | None = None,
+) -> Conversation[ShownAccount]:
+    """Set the limits of an account that agents share: a subscription, an API key or an organisation at a provider.
+
+    Limits that are left out stay as they are.
+    """
+    return call_tool(
+        ShownAccount,
+        "put_account",
+        account=account,
+        in_flight=in_flight,
+        requests_per_minute=requests_per_minute,
+        tokens_per_minute=tokens_per_minute,
+        tokens_per_day=tokens_per_day,
+        cost_per_day_json=object_text(cost_per_day, "cost_per_day"),
+    )
+
+
+def list_accounts() -> Conversation[ListedAccounts]:
+    """List the accounts: whether each is closed and until when, its turns in flight, and what it has used today."""
+    return call_tool(ListedAccounts, "list_accounts")
+
+
+def read_account(account: str) -> Conversation[ShownAccount]:
+    """Show an account: its limits, until when it is closed, its turns in flight, its agents, the ledger of today."""
+    return call_tool(ShownAccount, "read_account", account=account)
+
+
+def open_account(account: str, *, reason: str | None = None) -> Conversation[OpenedAccount]:
+    """End a closure now: one turn goes first, then their number doubles each second. States that wait are announced."""
+    return call_tool(OpenedAccount, "open_account", account=account, reason=reason)
+
+
+def assign_account(agent_id: str, *, account: str | None = None) -> Conversation[AssignedAccount]:
+    """Give an agent its account. `dcf host` does so for each agent of its file that names one."""
+    return call_tool(AssignedAccount, "assign_account", agent_id=agent_id, account=account)
+
+
+def put_prices(prices: JsonObject) -> Conversation[PutPrices]:
+    """Change the table of prices, by which turns cost that report no cost of their own. dcf ships no prices."""
+    return call_tool(PutPrices, "put_prices", prices_json=object_text(prices, "prices"))
+
+
+def settle_account(account: str, bills: Sequence[Json]) -> Conversation[StatedBills]:
+    """Count what the provider's statement says: it replaces what turns reported, also by less, and is final."""
+    return call_tool(StatedBills, "settle_account", account=account, bills_json=array_text(bills, "bills"))
 
 
 def why(workflow_id: str, state: str | None = None) -> Conversation[ExplainedRun]:

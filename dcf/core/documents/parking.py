@@ -18,7 +18,10 @@ TOLD: Final = "limit"
 
 @record(frozen=True, slots=True, kw_only=True)
 class Parked:
-    """Last parking of a visit. `count` and `seconds` are sums over the visit; `by` is the agent that met the limit."""
+    """Last parking of a visit. `count` and `seconds` are sums over the visit; `by` is the agent that met the limit.
+
+    `account` is the account that is closed, where the limit is of one.
+    """
 
     until: int
     since: int
@@ -26,18 +29,22 @@ class Parked:
     by: str | None = None
     count: int = 1
     seconds: int = 0
+    account: str | None = None
 
     def as_json(self) -> dict[str, Json]:
         """Write it for the store and for readers."""
         times = {"until": to_text(self.until), "since": to_text(self.since)}
-        return {**times, "kind": self.kind, "by": self.by, "count": self.count, "seconds": self.seconds}
+        account = {} if self.account is None else {"account": self.account}
+        return {**times, "kind": self.kind, "by": self.by, "count": self.count, "seconds": self.seconds, **account}
 
 
-def parked_after(before: Parked | None, until: int, now: int, *, kind: str, by: str | None) -> Parked:
+def parked_after(
+    before: Parked | None, until: int, now: int, *, kind: str, by: str | None, account: str | None = None
+) -> Parked:
     """Return the record of one parking more."""
     seconds = -(-(until - now) // SECOND)
     count, sum_s = (0, 0) if before is None else (before.count, before.seconds)
-    return Parked(until=until, since=now, kind=kind, by=by, count=count + 1, seconds=sum_s + seconds)
+    return Parked(until=until, since=now, kind=kind, by=by, count=count + 1, seconds=sum_s + seconds, account=account)
 
 
 def read_parked(found: Json) -> Parked | None:
@@ -47,7 +54,7 @@ def read_parked(found: Json) -> Parked | None:
     until, since = from_text(found.get("until")), from_text(found.get("since"))
     if until is None or since is None:
         return None
-    count, seconds, by = found.get("count"), found.get("seconds"), found.get("by")
+    count, seconds, by, account = (found.get(name) for name in ("count", "seconds", "by", "account"))
     return Parked(
         until=until,
         since=since,
@@ -55,4 +62,5 @@ def read_parked(found: Json) -> Parked | None:
         by=by if isinstance(by, str) else None,
         count=count if isinstance(count, int) else 1,
         seconds=seconds if isinstance(seconds, int) else 0,
+        account=account if isinstance(account, str) else None,
     )

@@ -15,12 +15,15 @@ from dcf.values.records import record, replace
 class Excuse:
     """Why an attempt is not counted. A limit of this kind ends at `until`, or `within_s` seconds from now.
 
-    Without a time the worker shuts down, and the state is ready at once.
+    Without a time the worker shuts down, and the state is ready at once. `account` is what the limit is of,
+    `by` the agent that reported it, if that is not the lease holder.
     """
 
     until: int | None = None
     within_s: float | None = None
     kind: str = TOLD
+    account: str | None = None
+    by: str | None = None
 
 
 def excused(freed: StateDoc, excuse: Excuse, now: int, *, by: str | None) -> StateDoc:
@@ -36,7 +39,7 @@ def excused(freed: StateDoc, excuse: Excuse, now: int, *, by: str | None) -> Sta
         not_before=until,
         delay_s=-(-(until - now) // SECOND),
         deadline=None if freed.deadline is None else freed.deadline + until - now,
-        parked=parked_after(freed.parked, until, now, kind=excuse.kind, by=by),
+        parked=parked_after(freed.parked, until, now, kind=excuse.kind, by=excuse.by or by, account=excuse.account),
     )
 
 

@@ -53,6 +53,7 @@ HISTORY: Final[Mapping[str, EventKind]] = {
     ),
     "LeaseReleased": _kind("A state was released by its holder or taken from it.", "epoch forced reason"),
     "LeaseRenewed": _kind("A lease was renewed; not every renewal is recorded.", "epoch ttl_s"),
+    "LimitEnded": _kind("An operator opened an account: its parked state is ready again.", "account"),
     "NoteLeft": _kind("A note was left for the planner.", "note agent text reason"),
     "NotificationFailed": _kind("An agent could not be notified.", "agent reason epoch failure error"),
     "NotificationSent": _kind("An agent was notified; `agents` names all of a pool.", "agent reason epoch agents"),

@@ -15,6 +15,14 @@ _KINDS: Final = {
     "spent": "The credit or quota of {by} is used up: a person must pay; the next attempt is at {until}, in {rest}.",
 }
 
+_OF_ACCOUNT: Final = {
+    "limit": "Account {account} is closed until {until}, in {rest} (usage limit, reported by {by}).",
+    "guess": "Account {account} is closed: {by} met a limit without an end; the next attempt is at {until}, in {rest}.",
+    "spent": "Account {account} has no credit: a person must pay; the next attempt is at {until}, in {rest}.",
+    "day": "Account {account} has used up its budget of the day; the next begins at {until}, in {rest}.",
+    "wait": "Account {account} has no room for another turn; the next attempt is at {until}, in {rest}.",
+}
+
 
 def limit_of(doc: StateDoc, now: int) -> Parked | None:
     """Return the limit that an open state waits for; None if it waits for something else."""
@@ -26,8 +34,10 @@ def limit_of(doc: StateDoc, now: int) -> Parked | None:
 
 def about_limit(path: str, doc: StateDoc, met: Parked, facts: Facts) -> RunFinding:
     """Return until when the state is parked. It is not stuck: it resumes at that time."""
-    words = _KINDS.get(met.kind, _KINDS["guess"])
-    limit = words.format(by=met.by or "an agent", until=moment(met.until), rest=lasting(met.until - facts.now))
+    kinds = _KINDS if met.account is None else _OF_ACCOUNT
+    words = kinds.get(met.kind, kinds["guess"])
+    times = {"until": moment(met.until), "rest": lasting(met.until - facts.now)}
+    limit = words.format(by=met.by or "an agent", account=met.account, **times)
     return RunFinding(
         cause=Cause.ACCOUNT_CLOSED,
         sentence=f"State '{path}' is parked. {limit}",
@@ -38,6 +48,7 @@ def about_limit(path: str, doc: StateDoc, met: Parked, facts: Facts) -> RunFindi
         evidence={
             "until": text(met.until),
             "kind": met.kind,
+            "account": met.account,
             "reported_by": met.by,
             "parked_times": met.count,
             "parked_seconds": met.seconds,

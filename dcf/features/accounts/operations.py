@@ -1,18 +1,206 @@
-"""Parks a state until a usage limit ends, and fails its visit once it has been parked for too long."""
+"""The operations on accounts: reserve and report turns, close and open, park a state, keep the ledger."""
 
+import time
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from dcf.core.completing.updates import Update
+from dcf.core.definitions.scopes import with_scopes
 from dcf.core.documents.answers import Released, Updated
+from dcf.core.documents.decision import ReadSet
 from dcf.core.documents.model import Status
+from dcf.core.documents.parking import LONGEST_S
 from dcf.core.leasing.lease import Release
+from dcf.core.leasing.parking import Excuse
+from dcf.errors import InvalidArgument, NotFound
+from dcf.features.accounts import model
+from dcf.features.accounts.limits import moment_of
+from dcf.features.accounts.model import Bill, LimitMet, Verdict, Wish
+from dcf.features.accounts.prices import Price, price_of, read_price
+from dcf.features.accounts.showing import account_shown
+from dcf.features.accounts.statements import Statement
+from dcf.features.accounts.unparking import resume
+from dcf.values.json_text import Json
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
+    from dcf.core.documents.usage import UsageReport
+    from dcf.features.accounts.storage import AccountStore
     from dcf.runs.control_plane import ControlPlane
+    from dcf.store.transaction.runs import Committed
 
 ACCOUNT_LIMIT: Final = "DCF.AccountLimit"
 """The error of a state that no longer waits for a usage limit, for Retry and Catch."""
+
+_KEPT_S: Final = 5.0
+"""For so long a process knows the prices without reading them again."""
+
+_CLOSING: Final = frozenset({"limit", "guess", "spent"})
+"""Kinds of limits that are of an account. An overloaded provider closes no account."""
+
+
+class Accounts:
+    """The accounts of a deployment."""
+
+    def __init__(self, plane: "ControlPlane", store: "AccountStore") -> None:
+        self._plane = plane
+        self._store = store
+        self._prices: dict[str, Price] = {}
+        self._read_at = float("-inf")
+
+    def put(self, account: str, limits: Mapping[str, int], currency: str | None = None) -> dict[str, Json]:
+        """Set limits; those that are not named stay, 0 takes line away."""
+        self._store.put(account, limits, {} if currency is None else {"currency": currency})
+        return self.read(account)
+
+    def names(self) -> list[str]:
+        """Return the names of all accounts."""
+        return self._store.names()
+
+    def read(self, account: str) -> dict[str, Json]:
+        """Return how an account is; raise NotFound if there is none of this name."""
+        if account not in self._store.names():
+            raise NotFound(f"There is no account '{account}'.", "`list_accounts` shows those that there are.")
+        return self._shown(account, self._store.now(), self._store.agents())
+
+    def all(self) -> list[dict[str, Json]]:
+        """Return all accounts."""
+        now, agents = self._store.now(), self._store.agents()
+        return [self._shown(name, now, agents) for name in self._store.names()]
+
+    def _shown(self, account: str, now: int, agents: Mapping[str, str]) -> dict[str, Json]:
+        books = self._store.read(account, [now // model.DAY])
+        own = sorted(agent for agent, its in agents.items() if its == account)
+        return account_shown(account, books, own, now)
+
+    def log(self, account: str, most: int) -> list[dict[str, str]]:
+        """Return the log of the account, the latest entry first."""
+        return self._store.log(account, most)
+
+    def assign(self, agent: str, account: str | None) -> None:
+        """Give an account to an agent; None takes it away."""
+        self._store.assign(agent, account)
+
+    def account_of(self, agent: str) -> str | None:
+        """Return the account of an agent, if it has line."""
+        return self._store.account_of(agent)
+
+    def reserve(self, account: str, wish: Wish, of_model: str | None = None) -> Verdict:
+        """Reserve a turn before it starts, or say why none may start and when to ask again."""
+        price = price_of(self.prices(), of_model)
+        nanos = wish.nanos if price is None else max(wish.nanos, price.most(wish.tokens))
+        return self._store.reserve(account, replace(wish, nanos=min(nanos, model.MOST_NANOS)))
+
+    def report(self, account: str, reservation: str, usage: "UsageReport", *, ended: bool, ok: bool) -> str:
+        """Count what a turn has used so far. Money that it does not tell is computed by the prices."""
+        bill = replace(self._bill(reservation, usage), ended=ended, ok=ok)
+        return self._store.report(account, bill)
+
+    def state(self, account: str, statements: Sequence[Statement]) -> None:
+        """Replace what turns reported by what the provider's statement says."""
+        for line in statements:
+            self._store.state(account, self._bill(line.reservation, line.usage), line.day)
+
+    def _bill(self, reservation: str, usage: "UsageReport") -> Bill:
+        nanos, currency = usage.nanos, usage.currency or ""
+        price = None if usage.currency is not None else price_of(self.prices(), usage.model)
+        if price is not None:
+            nanos, currency = price.cost(usage.tokens_in, usage.tokens_out), price.currency
+        return Bill(
+            id=reservation,
+            tokens_in=usage.tokens_in,
+            tokens_out=usage.tokens_out,
+            nanos=min(nanos, model.MOST_NANOS),
+            currency=currency,
+        )
+
+    def today(self) -> int:
+        """Return the number of the day since 1970, by the time of Redis."""
+        return self._store.now() // model.DAY
+
+    def closed(self, account: str, *, until: str | None, kind: str, by: str, why: str, turn: str) -> tuple[int, int]:
+        """Close the account as a caller says; return until when, and for how long.
+
+        Raise InvalidArgument for more than 8 days ahead.
+        """
+        at, within_s = (None, None) if until is None else moment_of(until)
+        now = self._store.now()
+        if within_s is not None:
+            at = now + within_s * model.STEP
+        if at is not None and at > now + LONGEST_S * model.STEP:
+            raise InvalidArgument("The limit would last longer than 8 days.", "Tell an earlier end, or none.")
+        met = LimitMet(until=at or 0, kind=kind, by=by, why=why, id=turn)
+        closed = self.limit(account, met)
+        return closed, closed - now
+
+    def limit(self, account: str, met: LimitMet, within_s: int | None = None) -> int:
+        """Close the account for all of its agents; return until when."""
+        until = met.until if within_s is None else self._store.now() + within_s * model.STEP
+        return self._store.limit(account, replace(met, until=until))
+
+    def open(self, account: str, by: str) -> int | None:
+        """End a closure, and have the states announced that wait for it; None if the account was not closed."""
+        if not self._store.open(account, by):
+            return None
+        parked = self._store.parked(account)
+        resumed = sum(self._resumed(workflow_id, state, account) for workflow_id, state in parked)
+        self._store.forget_parked(account, parked)
+        return resumed
+
+    def _resumed(self, workflow_id: str, state: str, account: str) -> bool:
+        """Make a state ready that waits for the account; return False if it does not wait."""
+        try:
+            path = self._plane.path(workflow_id, state)
+            reads = ReadSet(states=with_scopes([path]))
+            done: Committed[bool] = self._plane.transactions.on_state(
+                workflow_id, path, reads, lambda snapshot: resume(snapshot, path, account)
+            )
+        except NotFound:
+            return False
+        return done.answer
+
+    def put_prices(self, prices: Mapping[str, Price | None]) -> dict[str, Json]:
+        """Change the table of prices; return the whole of it."""
+        self._store.put_prices({name: None if row is None else row.as_json() for name, row in prices.items()})
+        self._read_at = float("-inf")
+        return {pattern: price.as_json() for pattern, price in sorted(self.prices().items())}
+
+    def prices(self) -> dict[str, Price]:
+        """Return the prices, as they were some seconds ago at most."""
+        if time.monotonic() - self._read_at >= _KEPT_S:
+            began = time.monotonic()
+            self._prices = {pattern: read_price(pattern, row) for pattern, row in self._store.prices().items()}
+            self._read_at = began
+        return self._prices
+
+    def release(self, workflow_id: str, request: Release) -> Released | Updated | Refusal:
+        """Release a lease. A limit closes the account of the lease holder, unless that was reported before."""
+        excuse = request.excuse
+        if excuse is None or (excuse.until is None and excuse.within_s is None):
+            return release(self._plane, workflow_id, request)
+        if excuse.account is None and excuse.kind in _CLOSING:
+            excuse = self._reported(workflow_id, request, excuse)
+        answer = release(self._plane, workflow_id, replace(request, excuse=excuse))
+        if excuse.account is not None and isinstance(answer, Released) and answer.doc.parked is not None:
+            self._store.note_parked(excuse.account, workflow_id, request.state, answer.doc.parked.until)
+        return answer
+
+    def _reported(self, workflow_id: str, request: Release, excuse: Excuse) -> Excuse:
+        """Report a limit for the account of the lease holder; return the excuse with what is known then."""
+        owner = request.owner or self._holder(workflow_id, request.state)
+        account = None if owner is None else self._store.account_of(owner)
+        if owner is None or account is None:
+            return excuse
+        met = LimitMet(until=0 if excuse.kind == "guess" else excuse.until or 0, kind=excuse.kind, by=owner)
+        within = None if excuse.within_s is None or excuse.kind == "guess" else int(excuse.within_s)
+        until = self.limit(account, met, within)
+        return replace(excuse, account=account, until=until, within_s=None)
+
+    def _holder(self, workflow_id: str, state: str) -> str | None:
+        snapshot = self._plane.read(workflow_id, (state,), whole_meta=False, with_data=False)
+        doc = snapshot.states.get(state)
+        return None if doc is None else doc.lease.owner_agent_id
 
 
 def release(control_plane: "ControlPlane", workflow_id: str, request: Release) -> Released | Updated | Refusal:

@@ -13,7 +13,7 @@ from dcf.values.json_text import Json
 from dcf.verbs.callers import current_caller
 from dcf.verbs.derived_tools import add_tools
 from dcf.verbs.description.verb import Answered, Argument, Command, verb
-from dcf.verbs.description.words import OtherAgentId
+from dcf.verbs.description.words import ID, OtherAgentId
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
@@ -63,6 +63,10 @@ def register_agent(
     max_in_progress: Annotated[
         int | None, Argument(means="Most states that it holds at a time; 0: any number.", ge=0, le=MOST_IN_PROGRESS)
     ] = None,
+    account: Annotated[
+        str | None,
+        Argument(means="Account whose usage limit it shares with other agents.", pattern=ID, listed=False),
+    ] = None,
     new_key: Annotated[
         NewKeyName | None, Argument(means="Make a new key: the old one signs too (overlap), or ends at once.")
     ] = None,
@@ -70,16 +74,19 @@ def register_agent(
     """Register an agent that is a webhook: dcf posts it its work, signed; it answers at once and ends the work later.
 
     Assign it to Tasks by its agent_id. The answer has the secret that signs. The same call again changes where it is.
-    With `max_in_progress` alone: limit how many states any agent holds at a time.
+    With `max_in_progress` or `account` alone: limit how many states any agent holds at a time, or give it its account.
     """
-    if url is None and new_key is None and max_in_progress is None:
+    if url is None and new_key is None and max_in_progress is None and account is None:
         raise InvalidArgument("Neither url nor new_key was given.", "Pass the webhook's https URL.")
     if max_in_progress is not None:
-        limit = WorkLimit(kind="agent", name=agent_id, most=max_in_progress)
-        on.limits.put(limit)
-        if url is None and new_key is None:
-            members = {"agent_id": agent_id, "key_ids": [], "max_in_progress": max_in_progress}
-            return Answered(RegisteredAgent, members, says=f"Agent '{agent_id}' {limit.told}.")
+        on.limits.put(WorkLimit(kind="agent", name=agent_id, most=max_in_progress))
+    if account is not None:
+        on.accounts.assign(agent_id, account)
+    if url is None and new_key is None:
+        members: dict[str, Json] = {"agent_id": agent_id, "key_ids": [], "max_in_progress": max_in_progress}
+        return Answered(
+            RegisteredAgent, members, says=f"Agent '{agent_id}' {_limited(agent_id, max_in_progress, account)}."
+        )
     registered = None
     if url is not None:
         by = current_caller().name
@@ -105,6 +112,12 @@ def register_agent(
 def list_registered_agents(on: "Application") -> Answered[RegisteredAgents]:
     """List the agents that were registered: where they are, the ids of their keys, and why one is left alone now."""
     return Answered(RegisteredAgents, {"agents": [row_of(agent) for agent in on.registration.all()]})
+
+
+def _limited(agent_id: str, most: int | None, account: str | None) -> str:
+    """Return what limits the agent from now on, in words."""
+    limits = [] if most is None else [WorkLimit(kind="agent", name=agent_id, most=most).told]
+    return " and ".join(limits if account is None else [*limits, f"has the account '{account}'"])
 
 
 def row_of(agent: "Registered") -> dict[str, Json]:

@@ -11,8 +11,8 @@ from dcf.core.documents.refusals import nothing_ready
 from dcf.core.leasing import lease
 from dcf.core.lifecycle.inspection import holder_state, public_state, short_state
 from dcf.errors import InvalidArgument
-from dcf.features.accounts import operations as accounts
 from dcf.features.accounts.limits import excuse_of
+from dcf.features.accounts.model import NAME as ACCOUNT_NAME
 from dcf.features.work.askers import Asker, Handed
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
@@ -22,7 +22,17 @@ from dcf.verbs.answers.work import steps_of, work_shown
 from dcf.verbs.callers import calling_key, current_caller, require
 from dcf.verbs.derived_tools import add_tools
 from dcf.verbs.description.verb import Answered, Argument, Command, PageAction, RefusedWith, verb
-from dcf.verbs.description.words import Epoch, LeaseToken, LeaseTtl, OwnAgentId, Reason, RunId, StateName, WholeInput
+from dcf.verbs.description.words import (
+    ID,
+    Epoch,
+    LeaseToken,
+    LeaseTtl,
+    OwnAgentId,
+    Reason,
+    RunId,
+    StateName,
+    WholeInput,
+)
 from dcf.verbs.lease_tokens import new_token
 from dcf.verbs.records.leases import AcquiredLease, ClaimedState, ReleasedState, RenewedLease
 from dcf.workforce.steps import to_complete, wait_for_event
@@ -234,7 +244,13 @@ def _taking(call: Mapping[str, Any]) -> str:
         question=_taking,
         show="dcf.cli.commands.lifecycle:show_released",
         fixed={"force": True, "lease_token": None, "owner_agent_id": None, "clear_owner": True, "epoch": None}
-        | {"limited_until": None, "limit_kind": "limit", "attempt_counts": True},
+        | {
+            "limited_until": None,
+            "limit_kind": "limit",
+            "limit_account": None,
+            "limit_reported_by": None,
+            "attempt_counts": True,
+        },
         summary="End another agent's lease on a state so that others can acquire it; its late result is "
         "refused.\n\nIt asks before; --yes skips the question.",
     ),
@@ -270,8 +286,20 @@ def release_state_lease(
         ),
     ] = None,
     limit_kind: Annotated[
-        Literal["limit", "guess", "busy", "spent"], Argument(means="The kind of the limit.", listed=False)
+        Literal["limit", "guess", "busy", "spent", "day", "wait"],
+        Argument(means="The kind of the limit.", listed=False),
     ] = "limit",
+    limit_account: Annotated[
+        str | None,
+        Argument(
+            means="The account that is closed, if that was reported; else the account of the lease holder is closed.",
+            pattern=f"^{ACCOUNT_NAME}$",
+            listed=False,
+        ),
+    ] = None,
+    limit_reported_by: Annotated[
+        str | None, Argument(means="The agent that reported it, if it is not you.", pattern=ID, listed=False)
+    ] = None,
     attempt_counts: Annotated[bool, Argument(means="False: the worker shuts down.", listed=False)] = True,
 ) -> Answered[ReleasedState] | RefusedWith:
     """Give a state back unfinished, so that another agent can take it; the attempt counts."""
@@ -285,9 +313,9 @@ def release_state_lease(
         clear_owner=clear_owner,
         epoch=epoch,
         reason=reason,
-        excuse=excuse_of(limited_until, limit_kind, counts=attempt_counts),
+        excuse=excuse_of(limited_until, limit_kind, counts=attempt_counts, account=limit_account, by=limit_reported_by),
     )
-    answer = accounts.release(on.control_plane, workflow_id, request)
+    answer = on.accounts.release(workflow_id, request)
     if isinstance(answer, Refusal):
         return _not_held(answer, workflow_id, request)
     shown = short_state(public_state(answer.doc))

@@ -6,6 +6,22 @@ from typing import Final
 from dcf.verbs.description.row import CommandRow, Row
 
 TABLE: Final[Mapping[str, Row]] = {
+    "put_account": Row("dcf.features.accounts.verbs", "operations", "operate", "", "account", for_programs=True),
+    "list_accounts": Row("dcf.features.accounts.verbs", "operations", "read", "", "", for_programs=True),
+    "read_account": Row("dcf.features.accounts.verbs", "operations", "read", "", "account", for_programs=True),
+    "report_limit": Row("dcf.features.accounts.verbs", "execution", "work", "", "account", for_programs=True),
+    "open_account": Row("dcf.features.accounts.verbs", "operations", "operate", "", "account", for_programs=True),
+    "assign_account": Row("dcf.features.accounts.verbs", "operations", "work", "", "agent_id", for_programs=True),
+    "put_prices": Row("dcf.features.accounts.verbs", "operations", "operate", "", "prices_json", for_programs=True),
+    "settle_account": Row(
+        "dcf.features.accounts.verbs", "operations", "operate", "", "account bills_json", for_programs=True
+    ),
+    "reserve_turn": Row(
+        "dcf.features.accounts.turn_verbs", "execution", "work", "", "account reservation agent_id", for_programs=True
+    ),
+    "report_turn": Row(
+        "dcf.features.accounts.turn_verbs", "execution", "work", "", "account reservation", for_programs=True
+    ),
     "get_context": Row("dcf.features.agent_context.verbs", "journal", "read", "assistant member", ""),
     "put_artifact": Row(
         "dcf.features.artifacts.verbs", "artifacts", "work", "assistant member", "workflow_id name content"
@@ -161,6 +177,36 @@ TABLE: Final[Mapping[str, Row]] = {
 }
 
 COMMANDS: Final[Mapping[str, CommandRow]] = {
+    "accounts set": CommandRow(
+        "put_account",
+        "Set the limits of an account that agents share: a subscription, an API key or an organisation at a provider.",
+    ),
+    "accounts ls": CommandRow(
+        "list_accounts",
+        "List the accounts: whether each is closed and until when, its turns in flight, and what it has used today.",
+    ),
+    "accounts show": CommandRow(
+        "read_account",
+        "Show an account: its limits, until when it is closed, its turns in flight, its agents, the ledger of today.",
+    ),
+    "accounts close": CommandRow(
+        "report_limit", "Let no turn of an account start before a time. Turns in flight continue."
+    ),
+    "accounts open": CommandRow(
+        "open_account",
+        "End a closure now: one turn goes first, then their number doubles each second. States that wait are announced.",
+    ),
+    "accounts assign": CommandRow(
+        "assign_account", "Give an agent its account. `dcf host` does so for each agent of its file that names one."
+    ),
+    "accounts prices": CommandRow(
+        "put_prices",
+        "Change the table of prices, by which turns cost that report no cost of their own. dcf ships no prices.",
+    ),
+    "accounts settle": CommandRow(
+        "settle_account",
+        "Count what the provider's statement says: it replaces what turns reported, also by less, and is final.",
+    ),
     "runs brief": CommandRow(
         "get_context",
         "Ask where you are and what is next, after a restart or when your memory was cut: one call shows all of it.",

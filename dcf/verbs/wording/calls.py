@@ -6,6 +6,86 @@ from typing import Final
 from dcf.verbs.wording.row import CallRow, CommandForm, MethodForm
 
 CALLS: Final[Mapping[str, CallRow]] = {
+    "put_account": CallRow(
+        "account in_flight requests_per_minute tokens_per_minute tokens_per_day cost_per_day_json",
+        False,
+        (
+            CommandForm(
+                "accounts set",
+                "account=ACCOUNT",
+                "in_flight=--in-flight requests_per_minute=--requests-per-minute tokens_per_minute=--tokens-per-minute tokens_per_day=--tokens-per-day cost_per_day_json=--cost-per-day",
+                {},
+            ),
+        ),
+        MethodForm("put_account", "account", "cost_per_day_json=cost_per_day"),
+        None,
+    ),
+    "list_accounts": CallRow(
+        "", False, (CommandForm("accounts ls", "", "", {}),), MethodForm("list_accounts", "", ""), None
+    ),
+    "read_account": CallRow(
+        "account",
+        False,
+        (CommandForm("accounts show", "account=ACCOUNT", "", {}),),
+        MethodForm("read_account", "account", ""),
+        None,
+    ),
+    "report_limit": CallRow(
+        "account agent_id until kind reason reservation",
+        False,
+        (
+            CommandForm(
+                "accounts close",
+                "account=ACCOUNT",
+                "until=--until reason=--reason",
+                {"agent_id": "operator", "kind": "limit", "reservation": None},
+            ),
+        ),
+        MethodForm("report_limit", "account", ""),
+        None,
+    ),
+    "open_account": CallRow(
+        "account reason",
+        False,
+        (CommandForm("accounts open", "account=ACCOUNT", "reason=--reason", {}),),
+        MethodForm("open_account", "account", ""),
+        None,
+    ),
+    "assign_account": CallRow(
+        "agent_id account",
+        False,
+        (CommandForm("accounts assign", "agent_id=AGENT", "account=--account", {}),),
+        MethodForm("assign_account", "agent_id", ""),
+        None,
+    ),
+    "put_prices": CallRow(
+        "prices_json",
+        False,
+        (CommandForm("accounts prices", "prices_json=PRICES", "", {}),),
+        MethodForm("put_prices", "prices", "prices_json=prices"),
+        None,
+    ),
+    "settle_account": CallRow(
+        "account bills_json",
+        False,
+        (CommandForm("accounts settle", "account=ACCOUNT bills_json=BILLS", "", {}),),
+        MethodForm("settle_account", "account bills", "bills_json=bills"),
+        None,
+    ),
+    "reserve_turn": CallRow(
+        "account reservation agent_id for_run tokens model_name",
+        False,
+        (),
+        MethodForm("reserve_turn", "account reservation agent_id", ""),
+        None,
+    ),
+    "report_turn": CallRow(
+        "account reservation usage_json ended accepted",
+        False,
+        (),
+        MethodForm("report_turn", "account reservation", "usage_json=usage"),
+        None,
+    ),
     "get_context": CallRow(
         "workflow_id agent_id session project max_bytes",
         False,
@@ -695,13 +775,13 @@ CALLS: Final[Mapping[str, CallRow]] = {
         None,
     ),
     "register_agent": CallRow(
-        "agent_id url platform lease_ttl_s max_in_progress new_key",
+        "agent_id url platform lease_ttl_s max_in_progress account new_key",
         False,
         (
             CommandForm(
                 "agents add",
                 "agent_id=AGENT",
-                "url=--url platform=--platform lease_ttl_s=--lease max_in_progress=--max-in-progress new_key=--new-key",
+                "url=--url platform=--platform lease_ttl_s=--lease max_in_progress=--max-in-progress account=--account new_key=--new-key",
                 {},
             ),
             CommandForm("agents rotate", "agent_id=AGENT", "", {}),
@@ -828,7 +908,7 @@ CALLS: Final[Mapping[str, CallRow]] = {
         None,
     ),
     "release_state_lease": CallRow(
-        "workflow_id state lease_token owner_agent_id force clear_owner epoch reason limited_until limit_kind attempt_counts",
+        "workflow_id state lease_token owner_agent_id force clear_owner epoch reason limited_until limit_kind limit_account limit_reported_by attempt_counts",
         False,
         (
             CommandForm(
@@ -843,6 +923,8 @@ CALLS: Final[Mapping[str, CallRow]] = {
                     "epoch": None,
                     "limited_until": None,
                     "limit_kind": "limit",
+                    "limit_account": None,
+                    "limit_reported_by": None,
                     "attempt_counts": True,
                 },
             ),

@@ -50,6 +50,13 @@ class Things:
         self.folder.mkdir()
 
     @cached_property
+    def account(self) -> str:
+        """An account."""
+        name = f"account-{self.mark}"
+        self._ask("put_account", account=name, in_flight=20)
+        return name
+
+    @cached_property
     def run(self) -> str:
         """A run whose only state waits for the worker."""
         return self._started(TASK)

@@ -156,9 +156,26 @@ async def _own(ask: _Scenario) -> None:
     await ask("describe_workflow_language")
 
 
+async def _share(ask: _Scenario) -> None:
+    """Agents share an account, whose turns are reserved, billed, stopped and let go on."""
+    account, turn = {"account": ask.run}, {"account": ask.run, "reservation": "t1"}
+    await ask("put_account", **account, in_flight=20)
+    await ask("put_prices", prices_json={"m-*": {"input": "3", "output": "15", "currency": "USD"}})
+    await ask("assign_account", agent_id="coder-3", **account)
+    await ask("reserve_turn", **turn, agent_id="coder-3", for_run=ask.run, tokens=100)
+    await ask("report_turn", **turn, usage_json={"tokens_in": 60, "model": "m-1"}, ended=True, accepted=True)
+    await ask("settle_account", **account, bills_json=[{"reservation": "t1", "usage": {"tokens_in": 50}}])
+    await ask("report_limit", **account, agent_id="coder-3", until="90s")
+    await ask("reserve_turn", account=ask.run, reservation="t2", agent_id="coder-3")
+    await ask("read_account", **account)
+    await ask("list_accounts")
+    await ask("open_account", **account)
+    await ask("assign_account", agent_id="coder-3")
+
+
 _SCENARIOS: Final[dict[str, Callable[[_Scenario], Awaitable[None]]]] = {
     scenario.__name__.strip("_"): scenario
-    for scenario in (_talk, _correct, _grow, _judge, _ask_people, _call_back, _signal, _keep, _own)
+    for scenario in (_talk, _correct, _grow, _judge, _ask_people, _call_back, _signal, _keep, _own, _share)
 }
 
 

@@ -20,6 +20,7 @@ from dcf.tools.mcp.reference import markdown_of
 from dcf.tools.mcp.selection import PROFILES, documented_tools, select_tools
 from dcf.tools.mcp.server import build_server
 from dcf.verbs.authentication import the_local_user
+from dcf.verbs.description.table import TABLE
 from dcf.verbs.examples import smallest_call
 from dcf.verbs.listed_tools import AUTO, listed_for
 from dcf.verbs.merged.naming import RETIRED
@@ -162,7 +163,9 @@ async def test_a_tool_that_is_not_on_the_list_can_be_called(replica: Callable[..
 
 def test_about_eighty_tools_are_listed_in_all() -> None:
     assert len(PROFILES["all"]) == 80
-    assert PROFILES["all"] | RETIRED | {"complete_states", "log_event", "export_run"} == set(SERVED)
+    of_programs = {name for name, row in TABLE.items() if row.for_programs}
+    assert of_programs > {"complete_states", "log_event", "export_run", "reserve_turn", "put_account"}
+    assert PROFILES["all"] | RETIRED | of_programs == set(SERVED)
     assert all(names <= PROFILES["all"] for names in PROFILES.values())
 
 

@@ -1,0 +1,388 @@
+"""Decides about an account: whether a turn may start, what a report adds, when a limit closes it, how it opens. Pure.
+
+The script in `scripts` does the same in Redis; a property test compares both. Change both together.
+"""
+
+from typing import Final
+
+from dcf.features.accounts import model
+from dcf.features.accounts.model import Bill, Books, Done, Held, LimitMet, Verdict, Wish
+from dcf.values.records import replace
+
+_MOST_LAPSED: Final = 100
+_CLOSURE: Final = ("until", "told", "since", "probe_at", "ramp", "guess")
+
+
+class Ledger:
+    """The books during one decision, which may be changed; `books` returns them as they are then."""
+
+    def __init__(self, books: Books) -> None:
+        self.numbers, self.texts = dict(books.numbers), dict(books.texts)
+        self.held, self.done = dict(books.held), dict(books.done)
+        self.shares, self.asked = dict(books.shares), dict(books.asked)
+        self.days = {day: dict(sums) for day, sums in books.days.items()}
+
+    def books(self) -> Books:
+        """Return the books."""
+        return Books(
+            numbers=self.numbers,
+            texts=self.texts,
+            held=self.held,
+            done=self.done,
+            days=self.days,
+            shares=self.shares,
+            asked=self.asked,
+        )
+
+    def get(self, name: str) -> int:
+        """Return a number of the account; 0 if it was never set."""
+        return self.numbers.get(name, 0)
+
+    def set(self, name: str, value: int) -> None:
+        """Set a number of the account."""
+        self.numbers[name] = value
+
+    def add(self, name: str, more: int) -> None:
+        """Add to a number of the account."""
+        if more:
+            self.numbers[name] = self.get(name) + more
+
+    def enter(self, day: int, name: str, amount: int) -> None:
+        """Add to the ledger of a day."""
+        if amount:
+            sums = self.days.setdefault(day, {})
+            sums[name] = sums.get(name, 0) + amount
+
+    def hold(self, name: str, turn: Held) -> Held:
+        """Write a turn in flight, and keep the sums of what is promised."""
+        before = self.held.get(name)
+        turn = self._promised(turn)
+        self.add("tokens", turn.pt - (before.pt if before else 0))
+        self.add("nanos", turn.pn - (before.pn if before else 0))
+        self.add("count", 0 if before else 1)
+        self.held[name] = turn
+        return turn
+
+    def drop(self, name: str) -> None:
+        """Take a turn from those in flight."""
+        turn = self.held.pop(name)
+        self.add("tokens", -turn.pt)
+        self.add("nanos", -turn.pn)
+        self.add("count", -1)
+
+    def _promised(self, turn: Held) -> Held:
+        own = turn.cur in ("", self.texts.get("currency", ""))
+        nanos = max(0, turn.en - turn.un) if own else turn.en
+        return replace(turn, pt=max(0, turn.et - turn.ti - turn.to), pn=nanos)
+
+    def lapse(self, now: int) -> None:
+        """End turns whose holders gave no sign. Their estimates count as open, until the bill is known."""
+        over = sorted((turn.till, name) for name, turn in self.held.items() if turn.till < now)
+        for _, name in over[:_MOST_LAPSED]:
+            turn, currency = self.held[name], self.texts.get("currency", "")
+            ot, on = (turn.pt, turn.pn) if turn.begun else (0, 0)
+            on = on if currency else 0
+            self.enter(turn.day, "lapsed", 1)
+            self.enter(turn.day, "open_tokens", ot)
+            self.enter(turn.day, f"open_cost:{currency}", on)
+            self.done[name] = Done(
+                day=turn.day, ti=turn.ti, to=turn.to, un=turn.un, cur=turn.cur, ot=ot, on=on, ocur=currency
+            )
+            self.drop(name)
+            if self.texts.get("probing") == name:
+                self.texts["probing"] = ""
+
+    def bucket(self, name: str, now: int) -> int:
+        """Refill a bucket; return its level in units of a millisecond's share of a minute."""
+        rate, at = self.get(name), now // 1000
+        level = self.numbers.get(f"{name}_level", rate * model.WHOLE_BUCKET_MS)
+        passed = max(0, min(at - self.get(f"{name}_at"), model.LONGEST_REFILL_MS))
+        level = min(rate * model.WHOLE_BUCKET_MS, level + rate * passed)
+        self.set(f"{name}_level", level)
+        self.set(f"{name}_at", at)
+        return level
+
+    def pour(self, name: str, amount: int) -> None:
+        """Take from a bucket, which may be in debt for as long as a refill counts at most."""
+        rate = self.get(name)
+        if rate:
+            amount = max(-model.MOST_ESTIMATE, min(amount, model.MOST_ESTIMATE))
+            level = self.numbers.get(f"{name}_level", rate * model.WHOLE_BUCKET_MS) - amount * model.WHOLE_BUCKET_MS
+            self.set(f"{name}_level", max(level, -rate * model.LONGEST_REFILL_MS))
+
+
+def reserve(books: Books, wish: Wish, now: int, lasts: int = model.RESERVED) -> tuple[Verdict, Books]:
+    """Decide whether a turn may start. A repetition finds its reservation."""
+    if wish.id in books.done:
+        return Verdict(verdict="settled"), books
+    if wish.id in books.held:
+        return Verdict(verdict="granted", is_probe=books.texts.get("probing") == wish.id), books
+    ledger = Ledger(books)
+    ledger.lapse(now)
+    width = ledger.get("in_flight") or None
+    verdict = _opened(ledger, now)
+    if verdict is None and ledger.get("ramp"):
+        ramped = 2 ** (1 + (now - ledger.get("ramp")) // model.STEP)
+        width = min(width or ramped, ramped)
+    verdict = verdict or _room(ledger, now) or _turn(ledger, wish, width, now)
+    if verdict is not None and verdict.verdict != "closed":
+        ledger.asked[wish.run] = now
+    verdict = verdict or _day(ledger, wish, now)
+    if verdict is None:
+        verdict = _granted(ledger, wish, now, lasts)
+    if verdict.verdict == "closed":
+        kind, by, is_known = ledger.texts["kind"], ledger.texts["by"], ledger.get("told") == 1
+        verdict = replace(verdict, kind=kind, by=by, is_known=is_known)
+    return replace(verdict, after=max(0, verdict.at - now)), ledger.books()
+
+
+def _granted(ledger: Ledger, wish: Wish, now: int, lasts: int) -> Verdict:
+    is_probe = ledger.get("until") > 0 and ledger.get("ramp") == 0
+    if is_probe:
+        ledger.set("probe_at", now)
+        ledger.texts["probing"] = wish.id
+    ledger.pour("rpm", 1)
+    ledger.pour("tpm", wish.tokens)
+    _start(ledger, wish)
+    turn = Held(till=now + lasts, day=now // model.DAY, et=wish.tokens, en=wish.nanos, agent=wish.agent, run=wish.run)
+    ledger.hold(wish.id, turn)
+    return Verdict(verdict="granted", is_probe=is_probe)
+
+
+def _opened(ledger: Ledger, now: int) -> Verdict | None:
+    """Refuse while the account is closed, or more turns than may start at once after a limit are in flight."""
+    until = ledger.get("until")
+    if until > now:
+        return _closed(ledger, until, now)
+    ramp = ledger.get("ramp")
+    if until == 0 or (ramp == 0 and not ledger.texts.get("probing", "")):
+        return None
+    if ramp == 0:
+        ramp = ledger.get("probe_at") + model.SILENCE
+        if now < ramp:
+            return Verdict(verdict="probing", at=min(now + model.AGAIN, ramp))
+        ledger.set("ramp", ramp)
+        ledger.texts["probing"] = ""
+    return _widened(ledger, ramp, now)
+
+
+def _closed(ledger: Ledger, until: int, now: int) -> Verdict | None:
+    """Refuse until a time that the provider told; without one let a turn look once a minute."""
+    if ledger.get("told"):
+        return Verdict(verdict="closed", at=until)
+    next_probe = ledger.get("probe_at") + model.PROBE_EVERY
+    if ledger.texts.get("probing", "") or next_probe > now:
+        return Verdict(verdict="closed", at=min(until, max(next_probe, now + model.STEP)))
+    return None
+
+
+def _widened(ledger: Ledger, ramp: int, now: int) -> Verdict | None:
+    """Refuse more turns at once than the time since the account opened allows. They double with each step."""
+    steps = (now - ramp) // model.STEP
+    width = 2 ** (1 + min(steps, model.DOUBLINGS))
+    if steps >= model.DOUBLINGS or 0 < ledger.get("in_flight") <= width:
+        for name in _CLOSURE:
+            ledger.set(name, 0)
+        return None
+    return Verdict(verdict="ramp", at=ramp + model.STEP * (steps + 1)) if ledger.get("count") >= width else None
+
+
+def _room(ledger: Ledger, now: int) -> Verdict | None:
+    most = ledger.get("in_flight")
+    if 0 < most <= ledger.get("count"):
+        return Verdict(verdict="in_flight", at=now + model.AGAIN)
+    for name in ("rpm", "tpm"):
+        rate = ledger.get(name)
+        if rate > 0:
+            level = ledger.bucket(name, now)
+            if level <= 0:
+                return Verdict(verdict=name, at=now + 1000 * (1 + -level // rate))
+    return None
+
+
+def _start(ledger: Ledger, wish: Wish) -> None:
+    """Charge a run for a turn. The time of the account follows the run that has had least of those that want turns."""
+    ledger.asked.pop(wish.run, None)
+    vmin, tokens = ledger.get("vmin"), max(1, wish.tokens)
+    own = max(ledger.shares.get(wish.run, 0), vmin)
+    waiting = [max(ledger.shares.get(run, 0), vmin) for _, run in _waiting(ledger)]
+    least = min(own, *waiting) if waiting else own - tokens * ledger.get("count")
+    vmin = max(vmin, least)
+    ledger.set("vmin", vmin)
+    ledger.shares[wish.run] = own + tokens
+    past = sorted((share, run) for run, share in ledger.shares.items() if share <= vmin)
+    for _, run in past[: model.MOST_PRUNED]:
+        del ledger.shares[run]
+
+
+def _waiting(ledger: Ledger) -> list[tuple[int, str]]:
+    return sorted((at, run) for run, at in ledger.asked.items())[: model.MOST_WAITING]
+
+
+def _turn(ledger: Ledger, wish: Wish, width: int | None, now: int) -> Verdict | None:
+    """Refuse while runs that have had less, and asked a moment ago, are to get all turns that are free."""
+    if width is None:
+        return None
+    for run in [run for run, at in ledger.asked.items() if at < now - model.SEEN]:
+        del ledger.asked[run]
+    vmin = ledger.get("vmin")
+    own = max(ledger.shares.get(wish.run, 0), vmin)
+    ahead = sum(max(ledger.shares.get(run, 0), vmin) < own for _, run in _waiting(ledger) if run != wish.run)
+    if ahead >= width - ledger.get("count"):
+        return Verdict(verdict="turn", at=now + model.AGAIN)
+    return None
+
+
+def _day(ledger: Ledger, wish: Wish, now: int) -> Verdict | None:
+    """Refuse where the budget of the day is used up, or would be by the estimates of the turns in flight."""
+    day, currency = now // model.DAY, ledger.texts.get("currency", "")
+    sums = ledger.days.get(day, {})
+    tokens = sums.get("tokens_in", 0) + sums.get("tokens_out", 0) + sums.get("open_tokens", 0)
+    nanos = sums.get(f"cost:{currency}", 0) + sums.get(f"open_cost:{currency}", 0)
+    if _over(ledger, "day_tokens", tokens + ledger.get("tokens"), wish.tokens) or _over(
+        ledger, "day_nanos", nanos + ledger.get("nanos"), wish.nanos
+    ):
+        return Verdict(verdict="day", at=(day + 1) * model.DAY)
+    return None
+
+
+def _over(ledger: Ledger, budget: str, spent: int, more: int) -> bool:
+    limit = ledger.get(budget)
+    return limit > 0 and (spent >= limit or (spent + more > limit and ledger.get("count") > 0))
+
+
+def report(books: Books, bill: Bill, now: int, lasts: int = model.RESERVED) -> tuple[str, Books]:
+    """Count what a turn has used. Amounts are totals of the turn, so that order and repetition do not matter."""
+    turn, done = books.held.get(bill.id), books.done.get(bill.id)
+    ledger = Ledger(books)
+    if turn is not None:
+        return _of_turn(ledger, turn, bill, now, lasts), ledger.books()
+    if done is not None and done.final:
+        return "settled", books
+    before = done or Done(day=now // model.DAY)
+    currency = _currency(before.cur, bill)
+    if currency is None:
+        return "currency", books
+    after = Done(
+        day=before.day,
+        ti=max(before.ti, bill.tokens_in),
+        to=max(before.to, bill.tokens_out),
+        un=max(before.un, bill.nanos),
+        cur=currency,
+    )
+    _moved(ledger, before, after)
+    if done is None:
+        ledger.enter(before.day, "turns", 1)
+    ledger.done[bill.id] = after
+    return "late" if done is not None else "unknown", ledger.books()
+
+
+def _currency(known: str, bill: Bill) -> str | None:
+    """Return the currency of a turn; None if the bill has another."""
+    if bill.nanos == 0 or known in ("", bill.currency):
+        return bill.currency if bill.nanos and bill.currency else known
+    return None
+
+
+def _of_turn(ledger: Ledger, turn: Held, bill: Bill, now: int, lasts: int) -> str:
+    currency = _currency(turn.cur, bill)
+    if currency is None:
+        return "currency"
+    ti, to, un = max(turn.ti, bill.tokens_in), max(turn.to, bill.tokens_out), max(turn.un, bill.nanos)
+    ledger.enter(turn.day, "tokens_in", ti - turn.ti)
+    ledger.enter(turn.day, "tokens_out", to - turn.to)
+    ledger.enter(turn.day, f"cost:{currency}", un - turn.un)
+    _probed(ledger, bill, now)
+    if bill.ended:
+        ledger.enter(turn.day, "turns", 1)
+        ledger.pour("tpm", ti + to - turn.et)
+        had = max(ledger.shares.get(turn.run, 0), ledger.get("vmin"))
+        ledger.shares[turn.run] = had + ti + to - turn.et
+        ledger.drop(bill.id)
+        ledger.done[bill.id] = Done(day=turn.day, ti=ti, to=to, un=un, cur=currency)
+        return "settled"
+    ledger.hold(bill.id, replace(turn, ti=ti, to=to, un=un, cur=currency, begun=1, till=now + lasts))
+    return "renewed"
+
+
+def _probed(ledger: Ledger, bill: Bill, now: int) -> None:
+    """Open the account if the provider accepted the turn that went first; otherwise let another go first."""
+    if ledger.texts.get("probing", "") != bill.id:
+        return
+    if bill.ok or bill.tokens_in + bill.tokens_out > 0:
+        if ledger.get("until") > now:
+            ledger.set("until", now)
+        if ledger.get("until") > 0 and ledger.get("ramp") == 0:
+            ledger.set("ramp", now)
+        ledger.texts["probing"] = ""
+    elif bill.ended:
+        ledger.texts["probing"] = ""
+
+
+def _moved(ledger: Ledger, before: Done, after: Done) -> None:
+    """Enter the difference between what the ledger had of a turn and what it has now."""
+    day = before.day
+    ledger.enter(day, "tokens_in", after.ti - before.ti)
+    ledger.enter(day, "tokens_out", after.to - before.to)
+    ledger.enter(day, f"cost:{before.cur}", -before.un)
+    ledger.enter(day, f"cost:{after.cur}", after.un)
+    ledger.enter(day, "open_tokens", -before.ot)
+    ledger.enter(day, f"open_cost:{before.ocur}", -before.on)
+
+
+def state(books: Books, bill: Bill, day: int, now: int) -> tuple[str, Books]:
+    """Count what the provider's statement says of a turn: it replaces what was reported, also by less."""
+    ledger = Ledger(books)
+    turn, done = books.held.get(bill.id), books.done.get(bill.id)
+    before = done or Done(day=day)
+    if turn is not None:
+        before = Done(day=turn.day, ti=turn.ti, to=turn.to, un=turn.un, cur=turn.cur)
+        _probed(ledger, replace(bill, ended=True), now)
+        ledger.drop(bill.id)
+    after = Done(day=before.day, ti=bill.tokens_in, to=bill.tokens_out, un=bill.nanos, cur=bill.currency, final=1)
+    _moved(ledger, before, after)
+    if done is None:
+        ledger.enter(before.day, "turns", 1)
+    ledger.done[bill.id] = after
+    return "stated", ledger.books()
+
+
+def meet(books: Books, limit: LimitMet, now: int) -> tuple[int, Books]:
+    """Close the account. A later time extends a closure, an earlier one does not shorten it. Return when it ends.
+
+    An unknown end is guessed: 1, 2, 4, 8, then 16 minutes.
+    """
+    ledger = Ledger(books)
+    until = ledger.get("until")
+    if limit.until > now:
+        if limit.until > until or not ledger.get("told"):
+            _close(ledger, limit, limit.until, 1, now)
+            ledger.set("guess", 0)
+    elif limit.until == 0 and until <= now:
+        guess = ledger.get("guess")
+        _close(ledger, limit, now + model.PROBE_EVERY * 2 ** min(guess, 4), 0, now)
+        ledger.set("guess", guess + 1)
+        ledger.set("probe_at", now)
+    if limit.id and ledger.texts.get("probing", "") == limit.id:
+        ledger.texts["probing"] = ""
+    return max(ledger.get("until"), now), ledger.books()
+
+
+def _close(ledger: Ledger, limit: LimitMet, until: int, is_known: int, now: int) -> None:
+    if ledger.get("until") <= now:
+        ledger.set("since", now)
+    ledger.set("until", until)
+    ledger.set("told", is_known)
+    ledger.set("ramp", 0)
+    ledger.texts.update(kind=limit.kind, by=limit.by, why=limit.why)
+
+
+def open_by_hand(books: Books, now: int) -> tuple[bool, Books]:
+    """End a closure now: one turn goes first, as at the end of a limit. Return whether it was closed."""
+    ledger = Ledger(books)
+    if ledger.get("until") <= now:
+        return False, books
+    for name, value in (("until", now), ("told", 0), ("ramp", 0), ("guess", 0)):
+        ledger.set(name, value)
+    ledger.texts["probing"] = ""
+    return True, ledger.books()

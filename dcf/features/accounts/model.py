@@ -1,0 +1,161 @@
+"""An account: a limit that agents share, the turns in flight under it, and its ledger. Data, and its limits. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Final
+
+from dcf.values.instants import SECOND
+from dcf.values.records import record
+
+MOST_IN_FLIGHT: Final = 1000
+MOST_A_MINUTE: Final = 1_000_000_000
+MOST_TOKENS: Final = 1_000_000_000_000
+MOST_NANOS: Final = 1_000_000 * 10**9
+"""Largest sum of money in one number: a script computes exactly up to 2**53."""
+
+MOST_ESTIMATE: Final = 1_000_000_000
+NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,53}"
+
+RESERVED: Final = 30 * SECOND
+"""A reservation counts for so long without a sign of its holder."""
+
+SILENCE: Final = 3 * SECOND
+"""After so long without a rejection, the first turn after a limit counts as accepted."""
+
+SEEN: Final = 5 * SECOND
+"""A run whose turn was refused for want of room keeps its place in the order for this time."""
+
+MOST_PRUNED: Final = 10
+MOST_WAITING: Final = 100
+"""At most this number of waiting runs is compared: those that asked first."""
+
+STEP: Final = SECOND
+"""The number of turns at once doubles after this time."""
+
+PROBE_EVERY: Final = 60 * SECOND
+"""Without a known end, one turn looks so often whether the limit has ended."""
+
+AGAIN: Final = SECOND // 2
+"""A turn that waits for others asks again after this time."""
+
+DAY: Final = 86_400 * SECOND
+DOUBLINGS: Final = 10
+"""After this number of steps the account is open."""
+
+WHOLE_BUCKET_MS: Final = 60_000
+LONGEST_REFILL_MS: Final = 600_000
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A turn in flight: what it was estimated to use (`et`, `en`), what it has reported, and what is still promised.
+
+    `till` is when it lapses, `day` whose ledger it counts in. `pt` and `pn` are the tokens and the money that are
+    reserved for it and not reported yet.
+    """
+
+    till: int
+    day: int
+    et: int
+    en: int
+    ti: int = 0
+    to: int = 0
+    un: int = 0
+    cur: str = ""
+    pt: int = 0
+    pn: int = 0
+    begun: int = 0
+    agent: str = ""
+    run: str = ""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Done:
+    """Amounts that the ledger has of a turn that ended or lapsed. `ot` and `on` are open: their bill is unknown.
+
+    `final`: the statement of the provider told the amounts.
+    """
+
+    day: int
+    ti: int = 0
+    to: int = 0
+    un: int = 0
+    cur: str = ""
+    ot: int = 0
+    on: int = 0
+    ocur: str = ""
+    final: int = 0
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Books:
+    """Everything that is known of an account: numbers and texts by name, turns in flight, settled turns, and the days.
+
+    The numbers are limits (`in_flight`, `rpm`, `tpm`, `day_tokens`, `day_nanos`), the closure (`until`, `told`,
+    `since`, `probe_at`, `ramp`, `guess`), buckets, and the sums of what is reserved (`count`, `tokens`, `nanos`).
+    `shares` are the virtual times of runs, in tokens, and `asked` the times at which turns of runs were refused for
+    want of room. `vmin` is the virtual time of the account: that of the run whose turn started last.
+    """
+
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    held: Mapping[str, Held] = field(default_factory=dict)
+    done: Mapping[str, Done] = field(default_factory=dict)
+    shares: Mapping[str, int] = field(default_factory=dict)
+    asked: Mapping[str, int] = field(default_factory=dict)
+    days: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """A turn that asks to start. `tokens` and `nanos` are estimates."""
+
+    id: str
+    run: str
+    agent: str
+    tokens: int = 0
+    nanos: int = 0
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """Amounts that a turn has used since its begin, money in billionths.
+
+    `ended`: the turn has ended. `ok`: the provider accepted it.
+    """
+
+    id: str
+    tokens_in: int = 0
+    tokens_out: int = 0
+    nanos: int = 0
+    currency: str = ""
+    ended: bool = False
+    ok: bool = False
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class LimitMet:
+    """A provider rejected a turn, or a person closes the account. `until` is 0 if the end is unknown."""
+
+    until: int
+    kind: str
+    by: str
+    why: str = ""
+    id: str = ""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Whether a turn may start: `granted`, or why not and when to ask again, at a time and in how many microseconds.
+
+    `is_probe`: it goes first after a limit. Of a closed account: the `kind` of the limit, who reported it (`by`), and
+    whether its end is known.
+    """
+
+    verdict: str
+    at: int = 0
+    after: int = 0
+    is_probe: bool = False
+    kind: str = ""
+    by: str = ""
+    is_known: bool = False

@@ -1,0 +1,187 @@
+"""Accounts in Redis: the script of the protocol, their names, agents and prices. It does not decide."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from dcf.features.accounts import keys, model
+from dcf.features.accounts.model import Bill, Books, Done, Held, LimitMet, Verdict, Wish
+from dcf.features.accounts.scripts import PROTOCOL
+from dcf.store.connection.commands import Command, Reply
+from dcf.store.connection.connections import Connections
+from dcf.store.connection.documents import micros
+from dcf.store.keys.parts import decode_state, encode_state
+from dcf.values.json_text import Json, dump, load
+from dcf.values.records import replace
+
+_TEXTS: Final = frozenset({"currency", "probing", "kind", "by", "why"})
+_MOST_PARKED: Final = 1000
+
+
+class AccountStore:
+    """The accounts of one Redis. `clock` gives the time in tests; without one it is that of Redis."""
+
+    def __init__(self, connections: Connections, clock: Mapping[str, int] | None = None) -> None:
+        self._connections = connections
+        self._clock = clock
+
+    def reserve(self, account: str, wish: Wish, lasts: int = model.RESERVED) -> Verdict:
+        """Reserve a turn, or say why none may start. One round trip."""
+        arguments = (wish.id, wish.run, wish.agent, wish.tokens, wish.nanos, lasts)
+        verdict, at, is_probe, now, *closure = self._call("reserve", account, *arguments)
+        reply = Verdict(verdict=verdict.decode(), at=int(at), after=max(0, int(at) - int(now)), is_probe=bool(is_probe))
+        if not closure:
+            return reply
+        kind, by, is_known = closure
+        return replace(reply, kind=kind.decode(), by=by.decode(), is_known=is_known == 1)
+
+    def report(self, account: str, bill: Bill, lasts: int = model.RESERVED) -> str:
+        """Count what a turn has used so far, and keep its reservation or settle it."""
+        arguments = (bill.id, bill.tokens_in, bill.tokens_out, bill.nanos, bill.currency, int(bill.ended), int(bill.ok))
+        return str(self._call("report", account, *arguments, lasts).decode())
+
+    def state(self, account: str, bill: Bill, day: int) -> None:
+        """Count what the provider's statement says of a turn."""
+        self._call("state", account, bill.id, bill.tokens_in, bill.tokens_out, bill.nanos, bill.currency, day)
+
+    def limit(self, account: str, met: LimitMet) -> int:
+        """Close the account; return until when it is closed."""
+        return int(self._call("limit", account, met.id, met.until, met.kind, met.by, met.why))
+
+    def open(self, account: str, by: str) -> bool:
+        """End a closure; return whether there was one."""
+        return bool(self._call("open", account, by))
+
+    def _call(self, operation: str, account: str, *arguments: str | int) -> Reply:
+        named = keys.protocol(account)
+        time = 0 if self._clock is None else self._clock["now"]
+        (reply,) = self._connections.send(("EVAL", PROTOCOL, len(named), *named, operation, time, *arguments))
+        return reply
+
+    def put(self, account: str, limits: Mapping[str, int], texts: Mapping[str, str]) -> None:
+        """Set limits of an account; those that are not named stay."""
+        named: dict[str, int | str] = {**limits, **texts}
+        written: list[Command] = [("HSET", keys.account(account), name, value) for name, value in named.items()]
+        self._connections.send(("HSET", keys.ACCOUNTS, account, 1), *written)
+
+    def now(self) -> int:
+        """Return the time of Redis."""
+        (clock,) = self._connections.send(("TIME",))
+        return micros(clock)
+
+    def names(self) -> list[str]:
+        """Return the names of all accounts, in their order."""
+        (reply,) = self._connections.send(("HKEYS", keys.ACCOUNTS))
+        return sorted(name.decode() for name in reply)
+
+    def read(self, account: str, days: Sequence[int]) -> Books:
+        """Return an account: its numbers, its turns in flight, and the ledger of these days."""
+        hash_key, held_key, *_, shares, refused_key = keys.protocol(account)
+        orders: list[Command] = [("ZRANGE", key, 0, -1, "WITHSCORES") for key in (shares, refused_key)]
+        commands: list[Command] = [("HGETALL", hash_key), ("HGETALL", held_key), *orders]
+        commands += [("HGETALL", keys.day(account, day)) for day in days]
+        flat, turns, had, refused_at, *daily = self._connections.send(*commands)
+        reply = {name: value.decode() for name, value in _pairs(flat)}
+        return Books(
+            numbers={name: int(value) for name, value in reply.items() if name not in _TEXTS},
+            texts={name: value for name, value in reply.items() if name in _TEXTS},
+            shares={run: int(share) for run, share in _pairs(had)},
+            asked={run: int(at) for run, at in _pairs(refused_at)},
+            held={name: read_turn(value.decode()) for name, value in _pairs(turns)},
+            days={day: {n: int(v) for n, v in _pairs(sums)} for day, sums in zip(days, daily, strict=True) if sums},
+        )
+
+    def settled(self, account: str, reservation: str) -> Done | None:
+        """Return what the ledger has of a turn that ended."""
+        (reply,) = self._connections.send(("GET", f"{keys.protocol(account)[3]}{reservation}"))
+        return None if reply is None else read_done(reply.decode())
+
+    def assign(self, agent: str, account: str | None) -> None:
+        """Give an account to an agent; None takes it away."""
+        if account is None:
+            self._connections.send(("HDEL", keys.AGENTS, agent))
+        else:
+            self._connections.send(("HSET", keys.ACCOUNTS, account, 1), ("HSET", keys.AGENTS, agent, account))
+
+    def account_of(self, agent: str) -> str | None:
+        """Return the account of an agent, if it has one."""
+        (reply,) = self._connections.send(("HGET", keys.AGENTS, agent))
+        return None if reply is None else str(reply.decode())
+
+    def agents(self) -> dict[str, str]:
+        """Return the accounts of all agents that have one."""
+        (reply,) = self._connections.send(("HGETALL", keys.AGENTS))
+        return {agent: account.decode() for agent, account in _pairs(reply)}
+
+    def put_prices(self, prices: Mapping[str, Json]) -> None:
+        """Set the prices of models by pattern; null takes one away."""
+        for pattern, row in prices.items():
+            removal: Command = ("HDEL", keys.PRICES, pattern)
+            self._connections.send(removal if row is None else ("HSET", keys.PRICES, pattern, dump(row)))
+
+    def prices(self) -> dict[str, Json]:
+        """Return the prices by pattern of the model."""
+        (reply,) = self._connections.send(("HGETALL", keys.PRICES))
+        return {pattern: load(row) for pattern, row in _pairs(reply)}
+
+    def note_parked(self, account: str, workflow_id: str, state: str, until: int) -> None:
+        """Note a state that waits for the account."""
+        entry = f"{workflow_id}/{encode_state(state)}"
+        self._connections.send(("ZADD", keys.parked(account), until, entry))
+
+    def parked(self, account: str) -> list[tuple[str, str]]:
+        """Return runs and states that wait for the account, those that are ready first."""
+        key = keys.parked(account)
+        (reply,) = self._connections.send(("ZRANGE", key, 0, _MOST_PARKED - 1))
+        split = (entry.decode().partition("/") for entry in reply)
+        return [(run, decode_state(part)) for run, _, part in split]
+
+    def forget_parked(self, account: str, entries: Sequence[tuple[str, str]]) -> None:
+        """Forget states that no longer wait."""
+        if entries:
+            names = [f"{run}/{encode_state(state)}" for run, state in entries]
+            self._connections.send(("ZREM", keys.parked(account), *names))
+
+    def log(self, account: str, most: int) -> list[dict[str, str]]:
+        """Return the log of the account, the latest entry first."""
+        (reply,) = self._connections.send(("XREVRANGE", keys.log(account), "+", "-", "COUNT", most))
+        return [{name: value.decode() for name, value in _pairs(fields)} for _, fields in reply]
+
+
+def read_turn(text: str) -> Held:
+    """Read a turn in flight, as the script writes it."""
+    till, day, et, en, ti, to, un, cur, pt, pn, begun, agent, run = text.split("|")
+    return Held(
+        till=int(till),
+        day=int(day),
+        et=int(et),
+        en=int(en),
+        ti=int(ti),
+        to=int(to),
+        un=int(un),
+        cur=cur,
+        pt=int(pt),
+        pn=int(pn),
+        begun=int(begun),
+        agent=agent,
+        run=run,
+    )
+
+
+def read_done(text: str) -> Done:
+    """Read a settled turn, as the script writes it."""
+    day, ti, to, un, cur, ot, on, ocur, final = text.split("|")
+    return Done(
+        day=int(day),
+        ti=int(ti),
+        to=int(to),
+        un=int(un),
+        cur=cur,
+        ot=int(ot),
+        on=int(on),
+        ocur=ocur,
+        final=int(final),
+    )
+
+
+def _pairs(reply: Sequence[bytes]) -> Iterator[tuple[str, bytes]]:
+    return ((name.decode(), value) for name, value in zip(reply[::2], reply[1::2], strict=True))

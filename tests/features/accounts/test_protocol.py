@@ -1,0 +1,190 @@
+"""The script of the protocol does in Redis what the pure functions decide, whatever happens in whatever order."""
+
+import uuid
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dcf.features.accounts import decisions, model
+from dcf.features.accounts.model import Bill, Books, LimitMet, Wish
+from dcf.features.accounts.storage import AccountStore
+from dcf.store.connection.connections import Connections
+from dcf.values.instants import SECOND
+from dcf.values.records import replace
+
+BEGIN = 20_000 * model.DAY
+IDS = [f"t{number}" for number in range(12)]
+
+numbers = st.integers(0, 3000)
+money = st.integers(0, 5 * 10**9)
+passing = st.one_of(st.integers(0, 2 * SECOND), st.integers(0, 90 * SECOND), st.just(model.DAY // 2))
+wishes = st.tuples(st.just("reserve"), st.sampled_from(IDS), st.sampled_from("abc"), numbers, money)
+reports = st.tuples(
+    *(st.just("report"), st.sampled_from(IDS), numbers, numbers, money),
+    *(st.sampled_from(["EUR", "USD"]), st.booleans(), st.booleans()),
+)
+statements = st.tuples(st.just("state"), st.sampled_from(IDS), numbers, numbers, money, st.sampled_from(["EUR", "USD"]))
+closures = st.tuples(st.just("limit"), st.sampled_from([*IDS, ""]), st.sampled_from([0, 1, 30, 7200]))
+openings = st.tuples(st.just("open"))
+steps = st.lists(
+    st.tuples(passing, st.one_of(wishes, wishes, wishes, reports, reports, statements, closures, openings)),
+    min_size=1,
+    max_size=40,
+)
+limits = st.fixed_dictionaries(
+    {
+        "in_flight": st.sampled_from([0, 1, 3, 8]),
+        "rpm": st.sampled_from([0, 5]),
+        "tpm": st.sampled_from([0, 4000]),
+        "day_tokens": st.sampled_from([0, 20_000]),
+        "day_nanos": st.sampled_from([0, 10 * 10**9]),
+    }
+)
+
+
+def decided(books: Books, step: tuple[Any, ...], now: int) -> tuple[Any, Books]:
+    match step:
+        case ("reserve", name, run, tokens, nanos):
+            return decisions.reserve(books, Wish(id=name, run=run, agent="ann", tokens=tokens, nanos=nanos), now)
+        case ("report", name, ti, to, nanos, currency, ended, ok):
+            bill = Bill(id=name, tokens_in=ti, tokens_out=to, nanos=nanos, currency=currency, ended=ended, ok=ok)
+            return decisions.report(books, bill, now)
+        case ("state", name, ti, to, nanos, currency):
+            bill = Bill(id=name, tokens_in=ti, tokens_out=to, nanos=nanos, currency=currency)
+            return None, decisions.state(books, bill, now // model.DAY, now)[1]
+        case ("limit", name, after):
+            until = now + after * SECOND if after else 0
+            return decisions.meet(books, LimitMet(until=until, kind="limit", by="ann", id=name), now)
+        case _:
+            return decisions.open_by_hand(books, now)
+
+
+def done(store: AccountStore, account: str, step: tuple[Any, ...], now: int) -> Any:
+    match step:
+        case ("reserve", name, run, tokens, nanos):
+            return store.reserve(account, Wish(id=name, run=run, agent="ann", tokens=tokens, nanos=nanos))
+        case ("report", name, ti, to, nanos, currency, ended, ok):
+            bill = Bill(id=name, tokens_in=ti, tokens_out=to, nanos=nanos, currency=currency, ended=ended, ok=ok)
+            return store.report(account, bill)
+        case ("state", name, ti, to, nanos, currency):
+            bill = Bill(id=name, tokens_in=ti, tokens_out=to, nanos=nanos, currency=currency)
+            return store.state(account, bill, now // model.DAY)
+        case ("limit", name, after):
+            until = now + after * SECOND if after else 0
+            return store.limit(account, LimitMet(until=until, kind="limit", by="ann", id=name))
+        case _:
+            return store.open(account, "ann")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(limits=limits, course=steps)
+def test_the_script_and_the_pure_functions_agree(
+    connections: Connections, limits: dict[str, int], course: list[tuple[int, tuple[Any, ...]]]
+) -> None:
+    account, clock = f"acc-{uuid.uuid4().hex[:10]}", {"now": BEGIN}
+    store = AccountStore(connections, clock)
+    store.put(account, limits, {"currency": "EUR"})
+    books = Books(numbers=limits, texts={"currency": "EUR"})
+    for passed, step in course:
+        clock["now"] += passed
+        expected, books = decided(books, step, clock["now"])
+        assert done(store, account, step, clock["now"]) == expected, step
+        days = range(BEGIN // model.DAY, clock["now"] // model.DAY + 1)
+        there = store.read(account, days)
+        assert there.numbers == books.numbers, step
+        assert (there.texts, there.held) == (books.texts, books.held), step
+        assert (there.shares, there.asked) == (books.shares, books.asked), step
+        assert there.days == books.days, step
+        for name in IDS:
+            assert store.settled(account, name) == books.done.get(name), step
+
+
+@given(limits=limits, course=steps)
+def test_what_is_promised_is_the_sum_of_the_turns_in_flight(
+    limits: dict[str, int], course: list[tuple[int, tuple[Any, ...]]]
+) -> None:
+    books, now = Books(numbers=limits, texts={"currency": "EUR"}), BEGIN
+    for passed, step in course:
+        now += passed
+        _, books = decided(books, step, now)
+        sums = [books.numbers.get(name, 0) for name in ("count", "tokens", "nanos")]
+        turns = books.held.values()
+        assert sums == [len(turns), sum(turn.pt for turn in turns), sum(turn.pn for turn in turns)]
+        assert 0 <= sums[0] <= (limits["in_flight"] or len(turns))
+
+
+@given(limits=limits, course=steps)
+def test_the_ledger_is_the_sum_of_what_is_known_of_each_turn(
+    limits: dict[str, int], course: list[tuple[int, tuple[Any, ...]]]
+) -> None:
+    books, now = Books(numbers=limits, texts={"currency": "EUR"}), BEGIN
+    for passed, step in course:
+        now += passed
+        _, books = decided(books, step, now)
+    known = [*books.held.values(), *books.done.values()]
+    for currency in ("EUR", "USD"):
+        ledger = sum(sums.get(f"cost:{currency}", 0) for sums in books.days.values())
+        assert ledger == sum(turn.un for turn in known if turn.cur == currency)
+    assert sum(sums.get("tokens_in", 0) for sums in books.days.values()) == sum(turn.ti for turn in known)
+
+
+@given(after=st.integers(1, 7200), moments=st.lists(st.integers(0, 7200 * SECOND), max_size=20))
+def test_no_turn_starts_before_a_time_that_the_provider_told(after: int, moments: list[int]) -> None:
+    until = BEGIN + after * SECOND
+    _, books = decisions.meet(Books(), LimitMet(until=until, kind="limit", by="ann"), BEGIN)
+    for number, passed in enumerate(sorted(moments)):
+        verdict, books = decisions.reserve(books, Wish(id=f"t{number}", run="r", agent="ann"), BEGIN + passed)
+        assert (verdict.verdict == "closed") is (BEGIN + passed < until)
+
+
+def test_after_a_limit_one_turn_goes_first_and_then_their_number_doubles_each_second() -> None:
+    _, books = decisions.meet(Books(), LimitMet(until=BEGIN + SECOND, kind="limit", by="ann"), BEGIN)
+    begin, started = BEGIN + SECOND, []
+    for moment in range(0, 10 * SECOND, SECOND // 2):
+        for _ in range(40):
+            wish = Wish(id=f"t{len(started)}", run="r", agent="ann")
+            verdict, books = decisions.reserve(books, wish, begin + moment)
+            if verdict.verdict == "granted":
+                started.append(moment)
+    at = {second: sum(turn <= second * SECOND for turn in started) for second in range(8)}
+    assert [at[second] for second in range(8)] == [1, 1, 1, 2, 4, 8, 16, 32]
+
+
+def test_the_first_sign_of_the_turn_that_goes_first_opens_the_account() -> None:
+    _, books = decisions.meet(Books(), LimitMet(until=0, kind="limit", by="ann"), BEGIN)
+    now = BEGIN + model.PROBE_EVERY
+    verdict, books = decisions.reserve(books, Wish(id="t0", run="r", agent="ann"), now)
+    assert verdict.is_probe
+    _, books = decisions.report(books, Bill(id="t0", tokens_in=5), now)
+    verdict, books = decisions.reserve(books, Wish(id="t1", run="r", agent="ann"), now)
+    assert verdict.verdict == "granted"
+    verdict, books = decisions.reserve(books, Wish(id="t2", run="r", agent="ann"), now)
+    assert (verdict.verdict, verdict.at) == ("ramp", now + model.STEP)
+
+
+def test_a_limit_without_a_time_is_probed_once_a_minute_and_the_guess_grows() -> None:
+    books, now, guesses = Books(), BEGIN, []
+    for number in range(6):
+        until, books = decisions.meet(books, LimitMet(until=0, kind="limit", by="ann", id=f"t{number}"), now)
+        guesses.append((until - now) // model.PROBE_EVERY)
+        now = until
+        verdict, books = decisions.reserve(books, Wish(id=f"t{number + 1}", run="r", agent="ann"), now)
+        assert verdict.is_probe
+    assert guesses == [1, 2, 4, 8, 16, 16]
+
+
+def test_a_killed_holder_leaves_what_it_may_have_used_open_until_its_bill_comes() -> None:
+    books = Books(numbers={"in_flight": 1}, texts={"currency": "EUR"})
+    first, second = (Wish(id=name, run="r", agent="ann", tokens=100, nanos=900) for name in ("t0", "t1"))
+    _, books = decisions.reserve(books, first, BEGIN)
+    _, books = decisions.report(books, Bill(id="t0", tokens_in=30, nanos=200, currency="EUR"), BEGIN)
+    verdict, books = decisions.reserve(books, second, BEGIN + model.RESERVED + 1)
+    assert verdict.verdict == "granted"
+    (sums,) = books.days.values()
+    assert (sums["open_tokens"], sums["open_cost:EUR"], sums["cost:EUR"], sums["lapsed"]) == (70, 700, 200, 1)
+    bill = Bill(id="t0", tokens_in=40, nanos=150, currency="EUR")
+    _, books = decisions.state(books, bill, BEGIN // model.DAY, BEGIN)
+    _, books = decisions.report(books, replace(bill, nanos=9000, ended=True), BEGIN)
+    (sums,) = books.days.values()
+    assert (sums["open_tokens"], sums["open_cost:EUR"], sums["cost:EUR"], sums["tokens_in"]) == (0, 0, 150, 40)
