@@ -74,10 +74,10 @@ async def test_after_the_last_state_of_a_branch_it_says_that_dcf_notifies_who_co
     agents = {"B": f"branch-{run_id}", "D": f"after-{run_id}"}
     await new_run(tools, run_id, {"asl": {"StartAt": "Both", "States": states}}, agents_map_json=agents)
     await tools.ok("notify_next_worker_agent", workflow_id=run_id)
-    work = (await tools.ok("await_workflow_event", agent_id=f"branch-{run_id}", **WAIT))["work"]
+    work = (await tools.ok("await_workflow_event", agent_id=f"branch-{run_id}", timeout_s=50))["work"]
     place = {"workflow_id": run_id, "state": work["state"]}
     await tools.ok("update_workflow_control_plane", **place, lease_token=work["lease_token"], new_status="succeeded")
     answer = await tools.ok("notify_next_worker_agent", workflow_id=run_id, source_state=work["state"])
     assert answer["status"].endswith("in its part of 'Both'; dcf notifies who comes after that.")
-    told = await tools.ok("await_workflow_event", agent_id=f"after-{run_id}", **WAIT)
+    told = await tools.ok("await_workflow_event", agent_id=f"after-{run_id}", timeout_s=50)
     assert told["work"]["state"] == "D"
