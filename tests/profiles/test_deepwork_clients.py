@@ -1,4 +1,4 @@
-"""Clients of one DeepWork directory: each has a session of its own, and equal reports are told from repeated ones."""
+"""Clients of one DeepWork directory: each has a session of its own, and dcf knows equal reports from repeated ones."""
 
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -56,9 +56,9 @@ def serving(application: Application, project: Path) -> Serving:
 
     @asynccontextmanager
     async def served() -> AsyncIterator[ProfileClient]:
-        found = served_project(project, None, here=True)
-        assert found is not None
-        async with Client(build_server(application, added=found.additions(application))) as client:
+        served_here = served_project(project, None, here=True)
+        assert served_here is not None
+        async with Client(build_server(application, added=served_here.additions(application))) as client:
             yield ProfileClient(client=client)
 
     return served
@@ -93,8 +93,8 @@ async def test_a_client_that_comes_back_has_its_session_again_while_another_work
             assert await step(bob) == "refine"
         async with serving() as bob:
             await bob.ok("get_workflows")
-            told = await bob.ok("finished_step", outputs=["report.md"], notes="refined")
-            assert (told["begin_step"]["session_id"], told["begin_step"]["step_id"]) == (other, "check")
+            begun = (await bob.ok("finished_step", outputs=["report.md"], notes="refined"))["begin_step"]
+            assert (begun["session_id"], begun["step_id"]) == (other, "check")
         assert await step(ada) == "refine"
     async with serving() as ada:
         assert (await ada.ok("finished_step", outputs=["report.md"], notes="x"))["begin_step"]["session_id"] == own
@@ -116,9 +116,9 @@ async def test_a_client_takes_its_session_back_from_a_process_that_ends_late(
 async def test_equal_reports_of_steps_that_follow_each_other_are_reports_of_each(serving: Serving) -> None:
     async with serving() as client:
         await started(client)
-        told = [await client.ok("finished_step", **REPORT) for _ in range(3)]
-        assert [one["status"] for one in told] == ["next_step", "next_step", "workflow_complete"]
-        assert "notes" not in told[0]["begin_step"]["step_instructions"]
+        answers = [await client.ok("finished_step", **REPORT) for _ in range(3)]
+        assert [answer["status"] for answer in answers] == ["next_step", "next_step", "workflow_complete"]
+        assert "notes" not in answers[0]["begin_step"]["step_instructions"]
 
 
 async def test_a_report_is_repeated_once_by_a_client_whose_server_was_started_anew(serving: Serving) -> None:
@@ -130,7 +130,7 @@ async def test_a_report_is_repeated_once_by_a_client_whose_server_was_started_an
         assert await step(client) == "check"
 
 
-async def test_a_report_whose_answer_took_too_long_is_repeated_and_then_counts_for_the_next_step(
+async def test_a_report_whose_answer_took_too_long_is_repeated_before_it_counts_again(
     serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serving() as client:

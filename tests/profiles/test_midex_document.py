@@ -47,7 +47,7 @@ async def test_an_execution_has_a_uuid(client: ProfileClient) -> None:
     assert str(UUID(made["id"])) == made["id"]
 
 
-async def test_an_execution_is_started_when_it_is_made_running_and_updated_whenever_something_happens(
+async def test_an_execution_starts_when_it_is_made_running_and_each_event_updates_it(
     client: ProfileClient,
 ) -> None:
     made = await client.ok("start_execution", workflowName="feature-development")
@@ -188,7 +188,7 @@ def test_an_execution_is_late_to_the_millisecond(limit_ms: int, after_ms: int, l
 async def test_a_check_moves_an_execution_whose_time_is_over_to_timeout(client: ProfileClient) -> None:
     run = await started(client, timeoutMs=1)
     listed = await client.ok("check_execution_timeout")
-    assert [one["state"] for one in listed if one["id"] == run] == ["timeout"]
+    assert [execution["state"] for execution in listed if execution["id"] == run] == ["timeout"]
     await client.ok("resume_execution", executionId=run)
 
 
@@ -205,21 +205,19 @@ async def test_rules_are_redacted_as_the_caller_asks(
     client: ProfileClient, site: Application, connect: Connect, policy: str, left: str
 ) -> None:
     tag, secret = f"t-{secrets.token_hex(4)}", "ghp_" + "a1B2" * 9
-    told = {"kind": "rule", "name": tag, "tags_json": [tag], "content": f"Ask ann@example.org with {secret}."}
-    assert (await ask(site, key_of(*Scope), "put_definition", **told)).code == "ok"
-    asked = {"tags": [tag], "detailLevel": "full", "redactPolicy": policy}
-    (rule,) = await client.ok("get_relevant_rules", **asked)
+    rule_of = {"kind": "rule", "name": tag, "tags_json": [tag], "content": f"Ask ann@example.org with {secret}."}
+    assert (await ask(site, key_of(*Scope), "put_definition", **rule_of)).code == "ok"
+    search = {"tags": [tag], "detailLevel": "full", "redactPolicy": policy}
+    (rule,) = await client.ok("get_relevant_rules", **search)
     assert rule["item"]["content"] == left.format(secret=secret)
     key = site.keys.create((Scope.READ, Scope.WORK), agent_id="a-member", label=None, life_s=None, profile="midex")
     async with connect(key.text) as member:
-        (rule,) = await member.ok("get_relevant_rules", **asked)
+        (rule,) = await member.ok("get_relevant_rules", **search)
     assert secret not in rule["item"]["content"], "a key that may not plan reads no secrets"
     assert ("ann@example.org" in rule["item"]["content"]) is ("pii" not in policy)
 
 
-async def test_a_key_of_a_project_works_in_it_with_the_path_of_the_document_and_finds_it_by_its_number(
-    site: Application, connect: Connect
-) -> None:
+async def test_a_key_of_a_project_works_in_it_whatever_path_the_call_has(site: Application, connect: Connect) -> None:
     project = f"p-{secrets.token_hex(4)}"
     key = site.keys.create(EVERYBODY, agent_id="crew", label=None, life_s=None, profile="midex", project=project)
     async with connect(key.text) as client:
@@ -239,7 +237,7 @@ async def test_a_key_without_a_scope_is_told_of_all_that_the_tool_needs(site: Ap
     assert "`dcf keys add --profile midex --scope plan --scope work --agent-id ID`" in refused.text
 
 
-async def test_only_the_orchestrator_completes_an_execution_and_the_error_says_so_in_midexs_words(
+async def test_the_error_of_another_agents_completion_names_the_orchestrator(
     site: Application, connect: Connect
 ) -> None:
     keys = [

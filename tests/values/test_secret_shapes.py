@@ -89,8 +89,8 @@ def test_what_is_a_persons_is_taken_out_where_that_is_asked_for() -> None:
     ],
 )
 def test_numbers_of_persons_are_taken_out_by_their_kinds(kind: str, text: str) -> None:
-    found = redact(f"It is {text}.", PERSONAL)
-    assert (found.value, found.counts) == (f"It is [redacted {kind}].", {kind: 1})
+    redacted = redact(f"It is {text}.", PERSONAL)
+    assert (redacted.value, redacted.counts) == (f"It is [redacted {kind}].", {kind: 1})
 
 
 @rows(

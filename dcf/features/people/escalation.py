@@ -1,4 +1,4 @@
-"""Lets others answer a human task too when nobody has in time, and tells them. Pure."""
+"""Lets others answer a human task too if there is no answer in time, and notifies them. Pure."""
 
 from dataclasses import replace
 from typing import Final
@@ -9,7 +9,7 @@ from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import StateDoc
 
 ESCALATED: Final = "human_task_escalated"
-"""Reason of the notices to those who are asked because nobody answered in time."""
+"""Reason of the notices to the people who are asked because there was no answer in time."""
 
 
 def look(snapshot: Snapshot, state: str, doc: StateDoc) -> Decision[Owed] | None:

@@ -15,9 +15,9 @@ def look(snapshot: Snapshot, state: str, doc: StateDoc) -> Decision[Owed] | None
 
 
 def _give_up(snapshot: Snapshot, state: str) -> Decision[Owed]:
-    """Give up what is due. A state that was given back for an answer can be taken again, without one."""
+    """Give up the questions that are due. A state that was released for an answer can be leased again, without one."""
     doc, talk = snapshot.states[state], snapshot.talk or NO_TALK
-    assert snapshot.meta is not None, "the clock looks at runs that exist"
+    assert snapshot.meta is not None, "the timer loop looks at runs that exist"
     assert doc.questions is not None, "a question about it is due"
     due = [one.question_id for one in doc.questions.open if one.until <= snapshot.now]
     found = [talk.question(question_id) for question_id in due]

@@ -1,4 +1,4 @@
-"""Which session of a directory a client has, and what it was told last. It is kept for as long as its connection.
+"""The session that a client has in a directory, and the step that it received last, for as long as its connection.
 
 Clients that work in a directory at the same time have a session each: the first that no other has. A lock on a file
 says so, which ends with the process. So a client that comes back has its session again.
@@ -23,19 +23,19 @@ _MOST: Final = 64
 
 @dataclass(slots=True)
 class ClientSession:
-    """The session of one connection. `folder` has the locks; None: the clients of a directory share its session."""
+    """The session of a connection. `folder` has the locks; None: the clients of a directory share its session."""
 
     folder: Path | None = None
     _numbers: dict[Path, int] = field(default_factory=dict)
     _locks: list[int] = field(default_factory=list)
-    _told: dict[str, dict[str, Json]] = field(default_factory=dict)
+    _steps: dict[str, dict[str, Json]] = field(default_factory=dict)
 
     def id_in(self, root: Path) -> str:
         """Return the id of its session in a directory.
 
-        Until it was told of a step it may take over one that another client has left since: its own, from before.
+        Until the client has received a step, it may take over a session that became free: its own, from before.
         """
-        if self._numbers.get(root, 0) > 0 and not self._told:
+        if self._numbers.get(root, 0) > 0 and not self._steps:
             self.close()
         if root not in self._numbers:
             self._numbers[root] = self._first_free(root)
@@ -54,18 +54,18 @@ class ClientSession:
         finally:
             others.close()
 
-    def told(self, session: str) -> dict[str, Json] | None:
-        """Return the step that the client was told to do last, in an answer that it has."""
-        return self._told.get(session)
+    def last_step(self, session: str) -> dict[str, Json] | None:
+        """Return the step of the last answer that the client has."""
+        return self._steps.get(session)
 
-    def hear(self, session: str, answer: Mapping[str, Any]) -> None:
-        """Note which step an answer tells the client to do."""
+    def note(self, session: str, answer: Mapping[str, Any]) -> None:
+        """Note the step of an answer."""
         begun, run = answer.get("begin_step"), answer.get("workflow_id")
         if isinstance(begun, Mapping) and run is not None:
-            self._told[session] = {"workflow_id": run, "step_id": begun["step_id"]}
+            self._steps[session] = {"workflow_id": run, "step_id": begun["step_id"]}
 
     def close(self) -> None:
-        """Leave the sessions to whoever comes next."""
+        """Leave the sessions to the next clients."""
         while self._locks:
             os.close(self._locks.pop())
         self._numbers.clear()

@@ -1,9 +1,9 @@
-"""What the profile `deepwork` needs of the agent's disk: jobs of the project, files of outputs, branch and review.
+"""The calls of the profile `deepwork` that need the agent's disk: jobs, files of outputs, branch and review.
 
-The jobs in `.deepwork/jobs/*/job.yml` are registered for the session before they are listed or started; a session is
-that of the directory and the client (`ClientSession`), so that no two agents share one. A branch is made for a
-workflow that is not within another, unless another client works on one in the same worktree; where it cannot be made,
-the answer says why and calls it a suggestion. Where a person started the server for this directory (`Reviewing`), the
+The jobs in `.deepwork/jobs/*/job.yml` are registered for the session before they are listed or started. A session is
+that of the directory and the client (`ClientSession`), so that no two agents share a session. A branch is made for a
+workflow that is not within another, unless another client works on a branch in the same worktree. If it cannot be made,
+the answer says why and calls it a suggestion. If a person started the server for this directory (`Reviewing`), the
 command of the project's quality gate reviews the outputs of a step.
 """
 
@@ -81,7 +81,7 @@ class DeepWorkCall:
         if self.tool == "finished_step":
             files = await anyio.to_thread.run_sync(file_reading.all_found, root, _paths(arguments.get("outputs")))
             arguments["file_hashes"] = {file.path: file.as_json() for file in files}
-            arguments["reports"] = self.client.told(session)
+            arguments["reports"] = self.client.last_step(session)
             if self.reviewing is not None and self.reviewing.gate is not None:
                 arguments["review_again"] = True
         return arguments
@@ -110,7 +110,7 @@ class DeepWorkCall:
             more["begin_step"] = {**begun, "branch_status": status}
         completed = {**answer, **more}
         if time.monotonic() - self.begun_at <= _SURE_S:
-            self.client.hear(await self._session(self.place.path), completed)
+            self.client.note(await self._session(self.place.path), completed)
         return {**result, "content": [{"type": "text", "text": dump(completed)}], "structuredContent": completed}
 
     async def _session(self, root: Path) -> str:

@@ -1,7 +1,7 @@
 """Reports of finished steps in the profile `deepwork`: which step a call means, and what it left out. Pure.
 
 A call that equals the one before is its repetition, as the answer may have been lost, unless the caller is known to
-have the answer: who stands before the client (`dcf.local`) names the step that it was told. Otherwise an agent that
+have the answer: the process before the client (`dcf.local`) names the step that it received. Otherwise an agent that
 reports the next step with the same outputs must say more, and the instructions of that step tell it.
 """
 
@@ -35,7 +35,7 @@ def current_of(session: Session) -> DeepRun:
 
 
 def reported_step(session: Session, args: calls.FinishedStepCall) -> tuple[DeepRun, RunUnit]:
-    """Return the step that a call means; one that has ended if the call repeats its report.
+    """Return the step that a call means. If the call repeats a report, the step has ended.
 
     A call that names the step which waits for its review means that step, whatever its outputs are.
     """
@@ -84,7 +84,7 @@ def how_to_report(run: DeepRun, step: str) -> str:
 def _means_current(session: Session, before: tuple[DeepRun, RunUnit], args: calls.FinishedStepCall) -> bool:
     """Return True if a call that equals the last one means the current step, and is no repetition.
 
-    It does if the client was told of that step, or if its outputs are those of that step alone.
+    It does if the client has received that step, or if its outputs are those of that step alone.
     """
     now = session.current
     if now is None or now.current is None:

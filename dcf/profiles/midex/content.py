@@ -117,7 +117,7 @@ def _directory(path: str) -> Path | None:
 
 
 async def phases_of(native: Native, workflow: str, project: str | None) -> list[Json] | None:
-    """Return the phases of a workflow in the catalogue; None if it is not there, or says nothing of any."""
+    """Return the phases of a workflow in the catalogue; None if it is not there, or has no phases."""
     found = await _or_none(native, "get_definition", kind="workflow", name=workflow, project=project)
     return None if found is None else _phases(found["definition"])
 
@@ -161,13 +161,18 @@ async def _searched(
 
 async def _got(native: Native, kind: str, name: str, args: calls.ContentCall) -> Json:
     policy = args.redact_policy or "secrets"
-    asked = {"kind": kind, "name": name, "detail": args.detail_level, "if_none_match": args.if_none_match}
+    names: dict[str, Json] = {
+        "kind": kind,
+        "name": name,
+        "detail": args.detail_level,
+        "if_none_match": args.if_none_match,
+    }
     try:
-        found = await _or_none(native, "get_definition", **asked, project=native.project, redact="secrets" in policy)
+        found = await _or_none(native, "get_definition", **names, project=native.project, redact="secrets" in policy)
     except NotDone as refused:  # only planners may read secrets; `redacted` tells others that these were taken out
         if refused.failure.code != "forbidden" or "secrets" in policy:
             raise
-        found = await _or_none(native, "get_definition", **asked, project=native.project, redact=True)
+        found = await _or_none(native, "get_definition", **names, project=native.project, redact=True)
     if found is None:
         return None
     if found.get("not_modified"):

@@ -1,7 +1,7 @@
 """Reads executions of the profile `midex`: runs, with the times that their histories tell.
 
-A run is opened when an execution is started, and paused until it is made running. When that was, and when anything
-happened last, stands in the history alone.
+A run is opened when an execution is started, and paused until it is made running. The time of that, and of the last
+event, is in the history alone.
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping
@@ -41,11 +41,11 @@ async def late(native: Native) -> AsyncIterator[str]:
     cursor: Json = None
     while True:
         page = await native.call("list_runs", tag=TAG, status="running", limit=50, cursor=cursor)
-        for one in page["runs"]:
-            meta = await meta_of(native, one["workflow_id"]) if listed_state(one) == "running" else {}
+        for row in page["runs"]:
+            meta = await meta_of(native, row["workflow_id"]) if listed_state(row) == "running" else {}
             is_own = native.key_agent in (None, meta.get("planner_agent_id"))  # others' stay to the clock
             if is_own and is_late(meta, datetime.now(UTC)):
-                yield str(one["workflow_id"])
+                yield str(row["workflow_id"])
         cursor = page.get("next_cursor")
         if cursor is None:
             return

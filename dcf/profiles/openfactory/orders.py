@@ -32,15 +32,15 @@ ADVICE: Final = {
     "author_may_not_review": "Another reviewer gives it; list_work_orders has your other work orders.",
     "owner_mismatch": "Choose another one: list_work_orders lists those that are ready for you.",
 }
-"""What helps after a refusal, by its code."""
+"""The advice after a refusal, by its code."""
 
 
 def status_of(unit: RunUnit) -> str:
     """Return how a work order stands."""
     if unit.status == "succeeded":
         return "done"
-    said = unit.output.get("status") if isinstance(unit.output, Mapping) else None
-    is_handed_in = unit.status == "running" and said == "in_review" and not unit.facts.get("gates")
+    reported = unit.output.get("status") if isinstance(unit.output, Mapping) else None
+    is_handed_in = unit.status == "running" and reported == "in_review" and not unit.facts.get("gates")
     if unit.doc.get("type") == "Gate" or is_handed_in:
         return "in_review"
     if unit.status == "running":
@@ -65,6 +65,6 @@ def is_of_another(agent: str, unit: RunUnit, before: str, status: str) -> bool:
 
 
 def is_for_its_judge(agent: str, unit: RunUnit) -> bool:
-    """Return True for an order that nobody could accept if this agent carried it out: it alone gives the verdict."""
+    """Return True for an order that only this agent may accept, so that it cannot carry it out."""
     gates = unit.facts.get("gates") or ()
     return any([*(gate.get("reviewers") or ()), *(gate.get("people") or ())] == [agent] for gate in gates)

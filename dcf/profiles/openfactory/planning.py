@@ -1,4 +1,4 @@
-"""What planners add to a project through the profile `openfactory`: work orders, their phases, and features.
+"""Adds the parts of a project that planners make through `openfactory`: work orders, their phases, and features.
 
 The orders of a planner in a project are units of one run, which stays open; its id follows from both, so that no list
 of such runs is kept. A repetition of a call finds what the first one made.
@@ -48,15 +48,15 @@ async def create_order(native: Native, args: CreateWorkOrderCall) -> tuple[str, 
 async def create_feature(native: Native, args: CreateFeatureCall) -> Json:
     """Put a feature into the list of the project, where it may be already."""
     project = await project_of(native)
-    feature = args.model_dump(by_alias=True, exclude_none=True)
+    added = args.model_dump(by_alias=True, exclude_none=True)
     for _ in range(_TRIES):
         before = await known(native, project)
-        kept = [one for one in before.get("features") or () if _name_of(one) != args.name]
+        others = [feature for feature in before.get("features") or () if _name_of(feature) != args.name]
         try:
             await native.call(
                 "put_project",
                 project=project,
-                features_json=[*kept, feature],
+                features_json=[*others, added],
                 revision=before.get("revision"),
                 reason="create_feature",
             )
@@ -64,7 +64,7 @@ async def create_feature(native: Native, args: CreateFeatureCall) -> Json:
             if refused.failure.code != "conflict":
                 raise
         else:
-            return {"name": args.name, "features": [_name_of(one) for one in kept] + [args.name]}
+            return {"name": args.name, "features": [_name_of(feature) for feature in others] + [args.name]}
     raise refuse("conflict", "Others keep changing the project.", "Call again; nothing was changed.")
 
 
@@ -73,24 +73,24 @@ async def project_of(native: Native) -> str:
     if native.project is not None:
         return native.project
     if not native.is_local:
-        told = "Make one: `dcf keys add --profile openfactory --project NAME --agent-id ID --scope work`."
-        raise refuse("unknown_project", "This key is bound to no project.", told)
+        hint = "Make one: `dcf keys add --profile openfactory --project NAME --agent-id ID --scope work`."
+        raise refuse("unknown_project", "This key is bound to no project.", hint)
     if native.directory is not None:
         try:
-            found = await native.call("get_project", path=str(native.directory))
-            return str(found["project"]["project"])
+            answer = await native.call("get_project", path=str(native.directory))
+            return str(answer["project"]["project"])
         except NotDone as missing:
             if missing.failure.code != "unknown_project":
                 raise
-    told = "Add it with `dcf projects add NAME --path DIR`, or connect with a key that is bound to a project."
-    raise refuse("unknown_project", "The directory of this server belongs to no project.", told)
+    hint = "Add it with `dcf projects add NAME --path DIR`, or connect with a key that is bound to a project."
+    raise refuse("unknown_project", "The directory of this server belongs to no project.", hint)
 
 
 async def unknown_feature(native: Native, feature: str | None) -> dict[str, Json]:
     """Return the note on a feature that the project has not; nothing where it has it, or there is no project."""
     if feature is None or native.project is None:
         return {}
-    names = [_name_of(one) for one in (await known(native, native.project)).get("features") or ()]
+    names = [_name_of(listed) for listed in (await known(native, native.project)).get("features") or ()]
     if feature in names:
         return {}
     listed = ", ".join(names) or "none"
@@ -98,14 +98,14 @@ async def unknown_feature(native: Native, feature: str | None) -> dict[str, Json
 
 
 async def known(native: Native, project: str) -> Mapping[str, Json]:
-    """Return what is known of a project; nothing where nobody has put it yet."""
+    """Return the members of the project; nothing if it does not exist yet."""
     try:
-        found: Mapping[str, Json] = (await native.call("get_project", project=project))["project"]
+        members: Mapping[str, Json] = (await native.call("get_project", project=project))["project"]
     except NotDone as refused:
         if refused.failure.code != "unknown_project":
             raise
         return {}
-    return found
+    return members
 
 
 def _name_of(feature: Json) -> str:
@@ -156,7 +156,7 @@ def _given(args: CreateWorkOrderCall) -> Json:
 
 
 def _instructions(args: CreateWorkOrderCall) -> str | None:
-    """Return what an agent without the profile is told: the same texts, one below the other."""
+    """Return the instructions for an agent without the profile: the same texts, one below the other."""
     parts = {
         "": args.description,
         "## Acceptance criteria\n": args.acceptance_criteria,

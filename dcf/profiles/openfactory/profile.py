@@ -1,7 +1,7 @@
 """The profile `openfactory`: work orders that a coding agent pulls, with the key of its project.
 
 A work order is a unit of a run: ready, held, in review at a gate, done. A unit without a gate is in review once its
-holder says so, which stands in its partial output.
+lease holder reports it, which is recorded in its partial output.
 """
 
 import re
@@ -41,7 +41,7 @@ _CORPORA: Final[Mapping[str, tuple[str, ...]]] = {
     "artifacts": ("artifact", "output"),
     "code": ("code",),
 }
-"""What of dcf is searched for each type. Requirements are documents, and so are work orders, which have no type."""
+"""The objects of dcf to search for each type. Requirements are documents; so are work orders, without a type."""
 
 
 @_BOX.tool(calls.ListWorkOrdersCall, read_only=True)
@@ -217,8 +217,8 @@ async def _taken_over(native: Native, unit: RunUnit, before: str, status: str) -
 async def _move(native: Native, unit: RunUnit, before: str, status: str) -> str | None:
     if before == "ready":
         if is_for_its_judge(native.agent(), unit):
-            told = "You alone accept this work order, so that you cannot carry it out."
-            raise refuse("author_may_not_review", told, ADVICE["owner_mismatch"], "workOrderId")
+            message = "You alone accept this work order, so that you cannot carry it out."
+            raise refuse("author_may_not_review", message, ADVICE["owner_mismatch"], "workOrderId")
         begun = await growing_runs.begin(native, unit, native.agent())
         taken = begun.get(growing_runs.TAKEN_FROM)
         return None if taken is None else f"Taken over from '{taken}', whose lease had expired."

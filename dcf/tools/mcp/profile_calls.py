@@ -1,7 +1,7 @@
 """Runs one call of a profile's tool for a caller: with dcf's tools, and so with the caller's scopes, limits and audit.
 
 A client of a profile keeps no lease token. It is known by its key, or as the local user, and its tokens are derived
-from that; so any call of the same caller about a unit is a call of the unit's holder.
+from that. So any call of the same caller about a unit is a call of its lease holder.
 """
 
 import logging
@@ -145,15 +145,15 @@ def _hint(tool: ProfileTool | ProfileResource, profile: Profile) -> str:
     """Return how to get a key with all scopes of a tool: one with the lacking scope alone would be refused as well."""
     scopes = sorted(tool.scopes - {Scope.READ}) or [Scope.READ]
     made = " ".join(f"--scope {scope}" for scope in scopes)
-    told = " and ".join(f"'{scope}'" for scope in scopes)
+    names = " and ".join(f"'{scope}'" for scope in scopes)
     return (
-        f"Use a key with {'the scopes' if len(scopes) > 1 else 'the scope'} {told}; an operator makes it: "
+        f"Use a key with {'the scopes' if len(scopes) > 1 else 'the scope'} {names}; an operator makes it: "
         f"`dcf keys add --profile {profile.name} {made} --agent-id ID`."
     )
 
 
 def _failure(name: str, error: Exception) -> Failure:
-    """Return what is told of a failure; a bug of dcf is logged, and shows no internals to the caller."""
+    """Return the failure as the caller sees it; a bug of dcf is logged, and shows no internals to the caller."""
     if isinstance(error, NotDone):
         return error.failure
     if not isinstance(error, DcfError):

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from dcf.errors import InvalidArgument
 from dcf.features.work.askers import Handed, asker_about
-from dcf.runs.notifying.announcements import keys_told
+from dcf.runs.notifying.announcements import keys_of_state
 from dcf.store.events.inbox import Message
 from dcf.store.keys.table import RunKeys
 from dcf.tools.verbs.awaited_leases import AT_LIMIT, Wait, asker_of, is_to_lease, leased, other_function, take
@@ -223,7 +223,7 @@ async def _given_before(app: "Application", wait: Wait, acknowledged: str | None
         "type": "workflow_event",
         "workflow_id": handed.workflow_id,
         "target_state": handed.state,
-        "control_plane": keys_told(RunKeys(handed.workflow_id), handed.state),
+        "control_plane": keys_of_state(RunKeys(handed.workflow_id), handed.state),
     }
     found = {"acknowledged": was_there, "repeated": True, "event": event, "work": work}
     return _answer("event", wait, steps_of(work, wait.agent_id), found)

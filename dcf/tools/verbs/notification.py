@@ -107,16 +107,16 @@ def notify_next_worker_agent(
     members = {"workflow_id": workflow_id, "source_state": source_state, "targets": list(map(_shown, targets))}
     if failed:
         return _not_delivered(workflow_id, failed, members)
-    says = None if any(target.sent for target in targets) else _why_nobody(on, workflow_id, source_state, targets)
+    says = None if any(target.sent for target in targets) else _no_targets(on, workflow_id, source_state, targets)
     following = [] if source_state else _watched(on, workflow_id, targets)
     return Answered(NotifiedAgents, {**members, "next": following or None}, says=says)
 
 
-def _why_nobody(
+def _no_targets(
     on: "Application", workflow_id: str, source_state: str | None, targets: "Sequence[Target]"
 ) -> str | None:
-    """Return the sentence about a state, or a start of the run, after which nobody is to be notified."""
-    state = source_state or next((one.state for one in targets if one.state is not None), None)
+    """Return the sentence about a state, or a start of the run, after which no agent is to be notified."""
+    state = source_state or next((target.state for target in targets if target.state is not None), None)
     view = None if state is None else on.runs.read(workflow_id, (state,), whole_meta=False).states.get(state)
     if view is None:
         return None

@@ -1,4 +1,4 @@
-"""Leases: who gets one, who is told no and why, and how they are kept and given back."""
+"""Leases: which agent gets a lease, which call is refused and why, and how leases are kept and released."""
 
 from dataclasses import replace
 from typing import Any
@@ -187,7 +187,7 @@ def test_an_expired_lease_is_spared_by_who_does_not_want_to_take_over() -> None:
     spared = ask(held(), now=EXPIRY + SECOND, may_take_over=False)
     assert isinstance(spared, Refusal)
     assert (spared.code, spared.retry_after_s) == ("lease_held", 0)
-    assert "has expired; nobody took it over" in spared.message
+    assert "and this lease has expired" in spared.message
     assert "allow_steal_if_expired=true" in spared.hint
     assert leased(ask(StateDoc(), may_take_over=False)).outcome == "lease_acquired"
 

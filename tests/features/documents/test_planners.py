@@ -1,4 +1,4 @@
-"""Who counts as a run's planner when meta.agents is written by hand."""
+"""The planners of a run whose meta.agents is written by hand."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ async def test_a_caller_without_an_agent_is_the_planner_of_what_it_created(
 async def test_recording_the_agents_that_are_recorded_is_no_edit_whoever_does_it(
     tools: Tools, application: Application, run_id: str
 ) -> None:
-    """The sixth step after `create_worker_agents`, with the key of anybody who may work."""
+    """The sixth step after `create_worker_agents`, with a key that has the scope `work`."""
     await new_run(tools, run_id, TWO_TASKS, agents_map_json={"A": "w", "B": "v"})
     worker = key_of(Scope.READ, Scope.WORK)
     same = {"redis_key": meta_of(run_id), "path": "$.agents", "value_json": {"A": "w", "B": "v"}}

@@ -1,4 +1,4 @@
-"""A completion has the agents of what follows told at once: nobody else calls a tool, and no clock looks."""
+"""A completion notifies the agents of the next states at once: without another call, and without the timer loop."""
 
 import pytest
 
@@ -63,9 +63,7 @@ async def test_a_start_that_notifies_nobody_says_how_the_first_state_stands(tool
     assert answer["status"] == f"Notified 0 target(s) for run '{run_id}': 'A' is running, and cannot be leased now."
 
 
-async def test_after_the_last_state_of_a_branch_it_says_that_dcf_notifies_who_comes_after_the_parallel(
-    tools: Tools, run_id: str
-) -> None:
+async def test_a_notification_after_a_branch_says_that_dcf_notifies_the_next_agents(tools: Tools, run_id: str) -> None:
     branch = {"StartAt": "B", "States": {"B": {"Type": "Task", "End": True}}}
     states = {
         "Both": {"Type": "Parallel", "Branches": [branch], "Next": "D"},
@@ -79,5 +77,5 @@ async def test_after_the_last_state_of_a_branch_it_says_that_dcf_notifies_who_co
     await tools.ok("update_workflow_control_plane", **place, lease_token=work["lease_token"], new_status="succeeded")
     answer = await tools.ok("notify_next_worker_agent", workflow_id=run_id, source_state=work["state"])
     assert answer["status"].endswith("in its part of 'Both'; dcf notifies who comes after that.")
-    told = await tools.ok("await_workflow_event", agent_id=f"after-{run_id}", timeout_s=50)
-    assert told["work"]["state"] == "D"
+    event = await tools.ok("await_workflow_event", agent_id=f"after-{run_id}", timeout_s=50)
+    assert event["work"]["state"] == "D"
