@@ -168,18 +168,18 @@ async def _got(native: Native, kind: str, name: str, args: calls.ContentCall) ->
         "if_none_match": args.if_none_match,
     }
     try:
-        found = await _or_none(native, "get_definition", **names, project=native.project, redact="secrets" in policy)
+        read = await _or_none(native, "get_definition", **names, project=native.project, redact="secrets" in policy)
     except NotDone as refused:  # only planners may read secrets; `redacted` tells others that these were taken out
         if refused.failure.code != "forbidden" or "secrets" in policy:
             raise
-        found = await _or_none(native, "get_definition", **names, project=native.project, redact=True)
-    if found is None:
+        read = await _or_none(native, "get_definition", **names, project=native.project, redact=True)
+    if read is None:
         return None
-    if found.get("not_modified"):
+    if read.get("not_modified"):
         return {"notModified": True}
-    content = _content(kind, found["definition"], args.detail_level, args.fields, hashed=args.include_hash)
+    content = _content(kind, read["definition"], args.detail_level, args.fields, hashed=args.include_hash)
     clean = redact(content["item"], PERSONAL if "pii" in policy else {})
-    redacted = {**(found.get("redacted") or {}), **clean.counts}
+    redacted = {**(read.get("redacted") or {}), **clean.counts}
     content = {**content, "item": clean.value}
     return content if not redacted else {**content, "metadata": {**content["metadata"], "redacted": redacted}}
 

@@ -16,7 +16,10 @@ from dcf.local.deepwork.client_session import ClientSession
 from dcf.settings.process import Settings
 from dcf.tools.mcp.server import build_server
 from tests.profiles.clients import ProfileClient
+from tests.profiles.conftest import profiles_redis
 from tests.support.redis.restricted import RestrictedRedis
+
+__all__ = ["profiles_redis"]
 
 pytestmark = pytest.mark.anyio
 
