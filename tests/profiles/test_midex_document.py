@@ -225,7 +225,7 @@ async def test_a_key_of_a_project_works_in_it_whatever_path_the_call_has(site: A
         number = made["projectId"]
         finding = {"severity": "high", "category": "security", "title": "T", "description": "D"}
         await client.ok("store_finding", executionId=made["id"], **finding)
-        assert len(await client.ok("query_findings", projectId=number)) == 1
+        assert len(await client.ok("query_findings", projectId=number, isGlobal=False)) == 1
         assert len(await client.ok("get_execution_history", projectId=number)) == 1
         assert (await client.ok("start_execution", workflowName="feature", projectId=number))["projectId"] == number
 
