@@ -40,6 +40,7 @@ from dcf.local.broken_connections import FAILED
 from dcf.local.calls import ServerCalls
 from dcf.local.command_templates import Allowed
 from dcf.local.deepwork.allowed_review import AllowedReview, AllowedReviews
+from dcf.local.deepwork.client_session import ClientSession
 from dcf.local.deepwork.project_calls import DeepWorkCall, is_one
 from dcf.local.gate_runs import run_gates
 from dcf.local.git import GitRefused
@@ -77,7 +78,8 @@ class _Params(RequestParams):
 class LocalServer:
     """Answers one client. `upload` is whether files of results become artifacts where the call does not say.
 
-    `helper` is the same server, with the key with which this process reports commands of gates.
+    `helper` is the same server, with the key with which this process reports commands of gates. `client` is its
+    client's session in the profile `deepwork`.
     """
 
     upstream: Upstream
@@ -85,6 +87,7 @@ class LocalServer:
     allowed: Allowed
     upload: bool = False
     helper: Upstream | None = None
+    client: ClientSession = field(default_factory=ClientSession)
     _judge: Upstream | None = field(init=False)
     _reviews: AllowedReviews = field(init=False)
 
@@ -225,7 +228,7 @@ class LocalServer:
         name = params["name"]
         review = AllowedReview() if root is None else await anyio.to_thread.run_sync(self._reviews.of, root.path)
         problems = [review.problem] if review.problem is not None and name == "start_workflow" else []
-        call = DeepWorkCall(name, params["arguments"], root, server, review.reviewing, problems)
+        call = DeepWorkCall(name, params["arguments"], root, server, review.reviewing, problems, self.client)
         arguments = await call.prepared()
         once = partial(server.passed_on, on_progress=_progress(ctx))
 

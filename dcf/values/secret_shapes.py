@@ -45,9 +45,16 @@ SHAPES: Final[Mapping[str, re.Pattern[str]]] = {
 """The shapes by kind, in the order in which they are looked for."""
 
 PERSONAL: Final[Mapping[str, re.Pattern[str]]] = {
-    "email": re.compile(
-        r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}\b"
-    ),
+    name: re.compile(shape)
+    for name, shape in {
+        "email": r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@"
+        r"(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}\b",
+        "payment_card": rf"{_EDGE}(?:(?:4\d{{3}}|5[1-5]\d{{2}}|2[2-7]\d{{2}}|6011|65\d{{2}})(?:[ -]?\d{{4}}){{3}}|"
+        rf"3[47]\d{{2}}[ -]?\d{{6}}[ -]?\d{{5}}){_END}",
+        "social_security_number": rf"{_EDGE}\d{{3}}-\d{{2}}-\d{{4}}{_END}",
+        "phone": rf"(?<![A-Za-z0-9_+-])\+[1-9]\d{{0,2}}(?:[ .-]?\(?\d{{2,4}}\)?){{2,4}}{_END}|"
+        rf"(?<![A-Za-z0-9_])\(\d{{3}}\) ?\d{{3}}[ .-]\d{{4}}{_END}|{_EDGE}\d{{3}}([.-])\d{{3}}\1\d{{4}}{_END}",
+    }.items()
 }
 """Shapes of personal data, which are searched only on request."""
 

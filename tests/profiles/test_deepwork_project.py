@@ -90,8 +90,8 @@ def configure(project: Path, command: str | None, **more: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def application(profiles_redis: RestrictedRedis) -> Iterator[Application]:
-    settings = {"redis_url": profiles_redis.url, "profile": "deepwork"}
+def application(profiles_redis: RestrictedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
+    settings = {"redis_url": profiles_redis.url, "profile": "deepwork", "data_dir": tmp_path_factory.mktemp("data")}
     with open_application(Settings.model_validate(settings)) as opened:
         yield opened
 

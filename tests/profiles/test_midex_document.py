@@ -1,8 +1,10 @@
 """midex's document followed word by word: identifiers, times, contracts, projects and details of executions."""
 
 import base64
+import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -10,11 +12,16 @@ import pytest
 from mcp.client import Client
 
 from dcf.application.application import Application, open_application
+from dcf.core.access.model import Scope
+from dcf.profiles.growing_runs import instant
+from dcf.profiles.midex.executions import is_late
 from dcf.settings.process import Settings
 from dcf.tools.mcp.server import build_server
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect
 from tests.profiles.test_midex import EVERYBODY, STEP_OUTPUT, WORKFLOW_OUTPUT, moved, started
+from tests.support.tables import rows
+from tests.tools.access import ask, key_of
 
 pytestmark = pytest.mark.anyio
 
@@ -165,3 +172,79 @@ async def test_findings_are_found_by_the_operators_of_the_document(client: Profi
     }.items():
         found = await client.ok("query_findings", executionId=run, searchText=text, severity=["high", "critical"])
         assert {finding["title"] for finding in found} == wanted, text
+
+
+@rows(
+    ("limit_ms", "after_ms", "late"),
+    [(300, 299, False), (300, 300, True), (1500, 1499, False), (1500, 1500, True), (2000, 1999, False)],
+)
+def test_an_execution_is_late_to_the_millisecond(limit_ms: int, after_ms: int, late: bool) -> None:
+    began = instant("2026-11-29T19:30:00Z")
+    deadline = began + timedelta(seconds=-(-limit_ms // 1000))
+    meta = {"status": "running", "input": {"timeoutMs": limit_ms}, "deadline": deadline.isoformat()}
+    assert is_late(meta, began + timedelta(milliseconds=after_ms)) is late
+
+
+async def test_a_check_moves_an_execution_whose_time_is_over_to_timeout(client: ProfileClient) -> None:
+    run = await started(client, timeoutMs=1)
+    listed = await client.ok("check_execution_timeout")
+    assert [execution["state"] for execution in listed if execution["id"] == run] == ["timeout"]
+    await client.ok("resume_execution", executionId=run)
+
+
+@rows(
+    ("policy", "left"),
+    [
+        ("none", "Ask ann@example.org with {secret}."),
+        ("pii", "Ask [redacted email] with {secret}."),
+        ("secrets", "Ask ann@example.org with [redacted github_token]."),
+        ("pii+secrets", "Ask [redacted email] with [redacted github_token]."),
+    ],
+)
+async def test_rules_are_redacted_as_the_caller_asks(
+    client: ProfileClient, site: Application, connect: Connect, policy: str, left: str
+) -> None:
+    tag, secret = f"t-{secrets.token_hex(4)}", "ghp_" + "a1B2" * 9
+    rule_of = {"kind": "rule", "name": tag, "tags_json": [tag], "content": f"Ask ann@example.org with {secret}."}
+    assert (await ask(site, key_of(*Scope), "put_definition", **rule_of)).code == "ok"
+    search = {"tags": [tag], "detailLevel": "full", "redactPolicy": policy}
+    (rule,) = await client.ok("get_relevant_rules", **search)
+    assert rule["item"]["content"] == left.format(secret=secret)
+    key = site.keys.create((Scope.READ, Scope.WORK), agent_id="a-member", label=None, life_s=None, profile="midex")
+    async with connect(key.text) as member:
+        (rule,) = await member.ok("get_relevant_rules", **search)
+    assert secret not in rule["item"]["content"], "a key that may not plan reads no secrets"
+    assert ("ann@example.org" in rule["item"]["content"]) is ("pii" not in policy)
+
+
+async def test_a_key_of_a_project_works_in_it_whatever_path_the_call_has(site: Application, connect: Connect) -> None:
+    project = f"p-{secrets.token_hex(4)}"
+    key = site.keys.create(EVERYBODY, agent_id="crew", label=None, life_s=None, profile="midex", project=project)
+    async with connect(key.text) as client:
+        made = await client.ok("start_execution", workflowName="feature", projectPath="/path/to/project")
+        number = made["projectId"]
+        finding = {"severity": "high", "category": "security", "title": "T", "description": "D"}
+        await client.ok("store_finding", executionId=made["id"], **finding)
+        assert len(await client.ok("query_findings", projectId=number, isGlobal=False)) == 1
+        assert len(await client.ok("get_execution_history", projectId=number)) == 1
+        assert (await client.ok("start_execution", workflowName="feature", projectId=number))["projectId"] == number
+
+
+async def test_a_key_without_a_scope_is_told_of_all_that_the_tool_needs(site: Application, connect: Connect) -> None:
+    key = site.keys.create((Scope.READ, Scope.WORK), agent_id="a-member", label=None, life_s=None, profile="midex")
+    async with connect(key.text) as client:
+        refused = await client.failed("start_step", executionId="x", stepName="analyze")
+    assert "`dcf keys add --profile midex --scope plan --scope work --agent-id ID`" in refused.text
+
+
+async def test_the_error_of_another_agents_completion_names_the_orchestrator(
+    site: Application, connect: Connect
+) -> None:
+    keys = [
+        site.keys.create(EVERYBODY, agent_id=agent, label=None, life_s=None, profile="midex").text
+        for agent in ("crew", "analyst")
+    ]
+    async with connect(keys[0]) as crew, connect(keys[1]) as analyst:
+        run = await started(crew)
+        refused = await analyst.failed("complete_execution", executionId=run, output=WORKFLOW_OUTPUT)
+        assert refused.text.startswith(f"Error: Execution '{run}' has another orchestrator than 'analyst'")

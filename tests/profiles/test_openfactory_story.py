@@ -1,13 +1,18 @@
 """openfactory's document followed word by word, at its URL: planner, agent and reviewer have a key each."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.client import Client
+from mcp.shared.exceptions import MCPError
 
-from dcf.application.application import Application
+from dcf.application.application import Application, open_application
 from dcf.core.access.model import Scope
 from dcf.features.project_files.model import ProjectFile
 from dcf.features.project_files.operations import Indexed
+from dcf.settings.process import Settings
+from dcf.tools.mcp.server import build_server
 from tests.profiles.clients import ProfileClient
 from tests.profiles.conftest import Connect
 from tests.tools.access import ask, key_of
@@ -129,3 +134,64 @@ async def test_context_of_every_documented_type_is_found(site: Application, conn
     elsewhere = _key(site, *READ_WRITE, agent_id="ada", project="story")
     async with connect(elsewhere, path=URL) as ada:
         assert await ada.ok("search_context", query=word) == {"results": []}
+
+
+async def test_a_project_of_which_only_the_key_is_known_can_be_read_by_its_resources(
+    site: Application, connect: Connect
+) -> None:
+    async with connect(_key(site, *READ_WRITE, agent_id="ada", project="unheard-of"), path=URL) as ada:
+        (content,) = (await ada.client.read_resource("project://overview")).contents
+        assert content.text == '{"name":"unheard-of","description":"","features":[]}'  # type: ignore[union-attr]
+
+
+async def test_the_only_reviewer_of_an_order_does_not_carry_it_out(site: Application, connect: Connect) -> None:
+    project = "reviewed"
+    planner = _key(site, *READ_WRITE, Scope.PLAN, agent_id="paul", project=project)
+    reviewer = _key(site, *READ_WRITE, Scope.ANSWER, agent_id="rita", project=project)
+    async with connect(planner, path=URL) as paul, connect(reviewer, path=URL) as rita:
+        alone = await paul.ok("create_work_order", title="Reviewed by rita", reviewerIds=["rita"])
+        both = await paul.ok("create_work_order", title="Reviewed by two", reviewerIds=["rita", "ruth"])
+        assert await listed(rita, "ready") == [both["id"]], "no agent could accept the other one"
+        refused = await rita.failed("update_work_order_status", workOrderId=alone["id"], status="in_progress")
+        assert refused.text.startswith("Error: You alone accept this work order, so that you cannot carry it out.")
+        assert await moved(rita, both["id"], "in_progress") == "in_progress"
+
+
+async def test_refusals_name_the_holder_the_assignee_and_the_reviewer(site: Application, connect: Connect) -> None:
+    project = "words"
+    planner = _key(site, *READ_WRITE, Scope.PLAN, agent_id="paul", project=project)
+    worker = _key(site, *READ_WRITE, agent_id="ada", project=project)
+    async with connect(planner, path=URL) as paul, connect(worker, path=URL) as ada:
+        plain = (await paul.ok("create_work_order", title="Nobody reviews it"))["id"]
+        reviewed = (await paul.ok("create_work_order", title="Rita reviews it", reviewerIds=["rita"]))["id"]
+        assigned = (await paul.ok("create_work_order", title="Bob does it", assigneeIds=["bob"]))["id"]
+        for order in (plain, reviewed):
+            assert await moved(ada, order, "in_progress") == "in_progress"
+            assert await moved(ada, order, "in_review") == "in_review"
+        texts = [
+            (await paul.failed("update_work_order_status", workOrderId=plain, status="done")).text,
+            (await ada.failed("update_work_order_status", workOrderId=reviewed, status="done")).text,
+            (await ada.failed("update_work_order_status", workOrderId=assigned, status="in_progress")).text,
+        ]
+    assert texts[0].startswith("Error: 'ada' has this work order in_review.")
+    assert texts[1].startswith(
+        "Error: The verdict 'review' on this work order is given by rita, not by 'ada'. It stays"
+    )
+    assert texts[2].endswith(
+        "Choose another one: list_work_orders lists those that are ready for you. (owner_mismatch)"
+    )
+    assert not [word for text in texts for word in ("meta.agents", "lease", "gate ") if word in text.rpartition("(")[0]]
+
+
+async def test_the_local_user_reads_the_project_of_the_servers_directory(site: Application, tmp_path: Path) -> None:
+    settings = {"redis_url": site.redis_url, "profile": "openfactory", "auth": "off", "profile_directory": tmp_path}
+    with open_application(Settings.model_validate(settings)) as opened:
+        async with Client(build_server(opened)) as connected:
+            with pytest.raises(MCPError, match="The directory of this server belongs to no project"):
+                await connected.read_resource("project://overview")
+            about = {"project": "here", "name": "Here", "paths_json": [str(tmp_path)]}
+            assert (await ask(site, key_of(*Scope), "put_project", **about)).code == "ok"
+            client = ProfileClient(client=connected)
+            assert (await client.ok("create_feature", name="Prices"))["features"] == ["Prices"]
+            (content,) = (await connected.read_resource("project://overview")).contents
+            assert content.text == '{"name":"Here","description":"","features":["Prices"]}'  # type: ignore[union-attr]

@@ -75,5 +75,39 @@ def test_what_is_a_persons_is_taken_out_where_that_is_asked_for() -> None:
     assert redact(text, {**SHAPES, **PERSONAL}).counts == {"email": 1}
 
 
+@rows(
+    ("kind", "text"),
+    [
+        ("phone", "+1 (555) 123-4567"),
+        ("phone", "+49 30 1234 5678"),
+        ("phone", "(555) 123-4567"),
+        ("phone", "555-123-4567"),
+        ("social_security_number", "123-45-6789"),
+        ("payment_card", "4111 1111 1111 1111"),
+        ("payment_card", "5500-0000-0000-0004"),
+        ("payment_card", "378282246310005"),
+    ],
+)
+def test_numbers_of_persons_are_taken_out_by_their_kinds(kind: str, text: str) -> None:
+    redacted = redact(f"It is {text}.", PERSONAL)
+    assert (redacted.value, redacted.counts) == (f"It is [redacted {kind}].", {kind: 1})
+
+
+@rows(
+    "text",
+    [
+        "2026-11-29T19:30:44.396000Z",
+        "1795978922897000",
+        "version 3.11.7, build 20261129-1930",
+        "180a910a-4613-4706-ab3a-5919f4517606",
+        "RFC 9110, section 15.5.1",
+        "10.0.0.12:8337",
+        "a + 12 34 56",
+    ],
+)
+def test_times_versions_and_identifiers_are_no_numbers_of_persons(text: str) -> None:
+    assert redact(text, PERSONAL).value == text
+
+
 def test_the_names_of_members_are_looked_at_too() -> None:
     assert redact({SECRETS["github_token"]: 1}).value == {"[redacted github_token]": 1}

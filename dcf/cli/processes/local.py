@@ -54,6 +54,7 @@ def local(
 
     from dcf.local.command_templates import allowed_by
     from dcf.local.commands import end_all
+    from dcf.local.deepwork.client_session import ClientSession
     from dcf.local.proxy import LocalServer, looked_at, serve
     from dcf.local.upstream import Upstream
     from dcf.local.working_root import WorkingRoot
@@ -64,7 +65,8 @@ def local(
     upstream = Upstream(server or settings.server_url, key or configured_key, deadline, profile)
     own = settings.helper_key
     helper = None if own is None else Upstream(upstream.url, own.get_secret_value(), deadline)
-    local_server = LocalServer(upstream, WorkingRoot(root), allowed, upload=upload_files, helper=helper)
+    client = ClientSession(settings.data_dir / "deepwork")
+    local_server = LocalServer(upstream, WorkingRoot(root), allowed, upload=upload_files, helper=helper, client=client)
     if check or as_json:
         report = anyio.run(looked_at, local_server)
         typer.echo(json_text(report) if as_json else "\n".join(f"{name}: {value}" for name, value in report.items()))

@@ -39,7 +39,9 @@ class ServedProject:
         judge = Caller(name=QUALITY_GATE, scopes=frozenset({Scope.READ, Scope.WORK}), local=True)
         calls = NativeTools(application=application, caller=judge, meter=meter_of(application.settings))
         place = WorkingDirectory(self.root, self.root)
-        return Additions(before=[ProjectServer(place, Reviewing(gate=self.gate, calls=calls))], grants=_GRANTS)
+        locks = application.settings.data_dir / "deepwork"
+        served = ProjectServer(place, Reviewing(gate=self.gate, calls=calls), locks)
+        return Additions(before=[served], grants=_GRANTS, connected=served.connected)
 
     def settings(self, settings: Settings) -> Settings:
         """Return the settings, without API keys unless the user asks for them."""

@@ -155,10 +155,12 @@ def owner_mismatch(state: str, assigned: str, caller: str, doc: StateDoc) -> Sta
 def lease_held(state: str, doc: StateDoc, now: int) -> StateRefusal:
     """Refuse because another agent holds the lease."""
     left = max(0.0, seconds((doc.lease.expires_at or now) - now))
+    term = f"for another {left:g} s" if left else "and this lease has expired"
+    hint = "Leave the state to its holder. If the holder dies, the lease expires and you are notified."
     return StateRefusal(
         code="lease_held",
-        message=f"State '{state}' is leased to '{doc.lease.owner_agent_id}' for another {left:g} s.",
-        hint="Leave the state to its holder. If the holder dies, the lease expires and you are notified.",
+        message=f"State '{state}' is leased to '{doc.lease.owner_agent_id}' {term}.",
+        hint=hint if left else "`allow_steal_if_expired=true`, the default, takes it over.",
         retry_after_s=left,
         doc=doc,
     )

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Final
 
-from dcf.core.access.model import Scope
+from dcf.core.access.model import LOCAL, Caller, Scope
 from dcf.features.documents.operations import Changed, Wish
 from dcf.features.documents.records import ChangedDocument
 from dcf.features.documents.rules import Hand
@@ -33,6 +33,13 @@ _DONE: Final[Mapping[str, str]] = {
 }
 
 
+def _creator(caller: Caller) -> str | None:
+    """Return what runs name as their creator if this caller made them; None for a key that is bound to an agent."""
+    if caller.local:
+        return LOCAL
+    return caller.name if caller.agent_id is None else None
+
+
 def wish_of(
     operation: str,
     key: str,
@@ -59,7 +66,7 @@ def wish_of(
             who=agent_id or caller.name,
             is_operator=is_operator,
             agent_id=agent_id if may_plan else None,
-            is_local=caller.local and may_plan,
+            creator=_creator(caller) if may_plan else None,
         ),
         digest=hashlib.sha256(dump(content).encode()).hexdigest()[:16],
         request_id=request_id,

@@ -9,7 +9,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import field
 from typing import Final
 
-from dcf.core.access.model import LOCAL
 from dcf.core.documents import codec
 from dcf.core.documents.model import Meta, RunStatus, StateDoc
 from dcf.core.leasing.attention import NEVER
@@ -46,21 +45,21 @@ _VERBS: Final = {
 class Hand:
     """The author of an edit: `who` is written into the history.
 
-    Operators may change more than the planner, who may change only meta.agents. A local user (`is_local`) that names no
-    agent counts as the planner of the runs that it created. It could name the planner, so this gives it no further
-    right.
+    Operators may change more than the planner, who may change only meta.agents. A caller without an agent (`creator`)
+    that names no agent counts as the planner of the runs that it created. It could name the planner, so this gives it
+    no further right.
     """
 
     who: str
     is_operator: bool
     agent_id: str | None = None
-    is_local: bool = False
+    creator: str | None = None
 
     def plans(self, found: "Circumstances") -> bool:
         """Return True if this is the run's planner."""
         if self.agent_id is not None:
             return self.agent_id == found.planner
-        return self.is_local and found.meta is not None and found.meta.created_by == LOCAL
+        return self.creator is not None and found.meta is not None and found.meta.created_by == self.creator
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -142,6 +141,8 @@ def _judge_meta(before: Json, after: Json, hand: Hand, found: Circumstances) -> 
     if not isinstance(after, dict):
         return _no("invalid_edit", "The meta document must stay an object.", "Change single fields of it.")
     changed = _changed(before, after)
+    if not changed:
+        return None  # nothing is written: as with the agents that `create_worker_agents` has recorded before
     if not hand.is_operator and not (hand.plans(found) and changed <= {"agents"}):
         return _operator_only()
     fixed = sorted(changed & _META_FIXED)

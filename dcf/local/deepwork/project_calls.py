@@ -1,15 +1,17 @@
 """The calls of the profile `deepwork` that need the agent's disk: jobs, files of outputs, branch and review.
 
 The jobs in `.deepwork/jobs/*/job.yml` are registered for the session before they are listed or started. A session is
-that of the directory, so that agents in two worktrees do not share one. A branch is made for a workflow that is not
-within another. If it cannot be made, the answer says why and calls it a suggestion. If a person started the
-server for this directory (`Reviewing`), the command of the project's quality gate reviews the outputs of a step.
+that of the directory and the client (`ClientSession`), so that no two agents share a session. A branch is made for a
+workflow that is not within another, unless another client works on a branch in the same worktree. If it cannot be made,
+the answer says why and calls it a suggestion. If a person started the server for this directory (`Reviewing`), the
+command of the project's quality gate reviews the outputs of a step.
 """
 
-import hashlib
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +20,7 @@ import anyio.to_thread
 from dcf.authoring.yaml_text import read_yaml
 from dcf.errors import DcfError, InvalidArgument
 from dcf.local import file_reading, git, worktree
+from dcf.local.deepwork.client_session import ClientSession
 from dcf.local.deepwork.reviews import Again, Reviewing, is_open
 from dcf.local.deepwork.tool_calls import ProfileCalls
 from dcf.local.git import GitRefused
@@ -35,6 +38,8 @@ _FIRST_JOB: Final = (
     " [It has a title.]}]}"
 )
 _LONGEST: Final = 256 * 1024
+_SURE_S: Final = 20.0
+"""A client that waits longer may have given up, so that it has no answer."""
 _WITH_JOBS: Final = frozenset({"get_workflows", "start_workflow"})
 _TOOLS: Final = _WITH_JOBS | {
     *("finished_step", "abort_workflow", "go_to_step", "register_session_job", "get_session_job"),
@@ -50,7 +55,7 @@ def is_one(profile: str | None, tool: str) -> bool:
 class DeepWorkCall:
     """One call of a tool of the profile. Without a directory it is passed on as it is.
 
-    `problems` has what is wrong with jobs of the project, once the call is prepared.
+    `problems` has what is wrong with jobs of the project, once the call is prepared. `client`: whose call it is.
     """
 
     tool: str
@@ -59,6 +64,8 @@ class DeepWorkCall:
     server: ProfileCalls
     reviewing: Reviewing | None = None
     problems: list[str] = field(default_factory=list)
+    client: ClientSession = field(default_factory=ClientSession)
+    begun_at: float = field(default_factory=time.monotonic)
 
     async def prepared(self) -> dict[str, Json]:
         """Return the arguments that are sent; raise InvalidArgument for a missing file."""
@@ -66,15 +73,15 @@ class DeepWorkCall:
         if self.place is None:
             return arguments
         root = self.place.path
-        if arguments.get("session_id") is None:
-            arguments["session_id"] = hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+        session = arguments["session_id"] = await self._session(root)
         if self.tool in _WITH_JOBS:
-            await self._register(root, str(arguments["session_id"]))
+            await self._register(root, session)
         if self.tool == "start_workflow" and self.reviewing is not None:
             arguments["reviewed_by"] = self.reviewing.reviewed_by
         if self.tool == "finished_step":
             files = await anyio.to_thread.run_sync(file_reading.all_found, root, _paths(arguments.get("outputs")))
             arguments["file_hashes"] = {file.path: file.as_json() for file in files}
+            arguments["reports"] = self.client.last_step(session)
             if self.reviewing is not None and self.reviewing.gate is not None:
                 arguments["review_again"] = True
         return arguments
@@ -97,12 +104,19 @@ class DeepWorkCall:
         begun = answer.get("begin_step")
         if isinstance(begun, dict):
             is_outermost = len(answer.get("stack") or ()) <= 1
-            makes = self.tool == "start_workflow" and is_outermost
-            look = _made if makes else _seen
-            status = await anyio.to_thread.run_sync(look, self.place, str(begun.get("branch_name")), is_outermost)
+            name, makes = str(begun.get("branch_name")), self.tool == "start_workflow" and is_outermost
+            look = partial(_made, client=self.client) if makes else partial(_seen, is_outermost=is_outermost)
+            status = await anyio.to_thread.run_sync(look, self.place, name)
             more["begin_step"] = {**begun, "branch_status": status}
         completed = {**answer, **more}
+        if time.monotonic() - self.begun_at <= _SURE_S:
+            self.client.note(await self._session(self.place.path), completed)
         return {**result, "content": [{"type": "text", "text": dump(completed)}], "structuredContent": completed}
+
+    async def _session(self, root: Path) -> str:
+        """Return the session of the call: the one it names, or its client's."""
+        named = self.arguments.get("session_id")
+        return str(named) if named is not None else await anyio.to_thread.run_sync(self.client.id_in, root)
 
     def _with_problem(self, result: dict[str, Any]) -> dict[str, Any]:
         """Return a refusal with what is wrong with the job of the call, which the server cannot know."""
@@ -170,9 +184,14 @@ def _file(root: Path, path: str) -> str:
     return file_reading.content(root, found).decode("utf-8", "replace")
 
 
-def _made(place: WorkingDirectory, name: str, _: bool) -> str:
+def _made(place: WorkingDirectory, name: str, client: ClientSession) -> str:
     """Make the branch; say whether it was created, was current already, or why it is only suggested."""
     try:
+        branch = git.facts(place).branch or ""
+        if branch != name and branch.startswith(f"{PROFILE}/") and not client.is_alone_in(place.path):
+            return (
+                f"suggested: Another client works in this directory, on {branch}. A worktree of its own has a branch."
+            )
         made = worktree.make_branch(place, name)
     except GitRefused as refused:
         return f"suggested: {refused.refusal.message}"

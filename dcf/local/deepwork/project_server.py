@@ -3,12 +3,15 @@
 Middleware of the SDK's server. It stands before the profile's tools as `dcf agents local` stands before a server.
 """
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from mcp.server.context import CallNext, ServerRequestContext
 
 from dcf.errors import DcfError
+from dcf.local.deepwork.client_session import ClientSession
 from dcf.local.deepwork.project_calls import PROFILE, DeepWorkCall, is_one
 from dcf.local.deepwork.reviews import Reviewing
 from dcf.local.deepwork.tool_calls import CallsHere
@@ -22,10 +25,20 @@ Context = ServerRequestContext[Any, Any]
 
 @record(frozen=True, slots=True)
 class ProjectServer:
-    """Middleware that does for each call what needs the disk of the directory."""
+    """Middleware that does for each call what needs the disk of the directory. `locks`: where sessions are locked."""
 
     place: WorkingDirectory
     reviewing: Reviewing
+    locks: Path | None = None
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[ClientSession]:
+        """Keep the session of one connection; clients of Streamable HTTP have no connection, and share one."""
+        client = ClientSession(self.locks)
+        try:
+            yield client
+        finally:
+            client.close()
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> Any:
         """Answer calls of the profile's tools that need the disk; pass everything else on."""
@@ -36,7 +49,7 @@ class ProjectServer:
         arguments = dict(params.get("arguments") or {})
         arguments.pop("root", None)
         inner = CallsHere(ctx, call_next)
-        work = DeepWorkCall(name, arguments, self.place, inner, self.reviewing)
+        work = DeepWorkCall(name, arguments, self.place, inner, self.reviewing, client=_client_of(ctx))
         try:
             prepared = await work.prepared()
 
@@ -51,6 +64,12 @@ class ProjectServer:
             return _refused(f"{error.message} {error.hint}")
         except NotDone as refused:
             return _refused(refused.failure.sentence)
+
+
+def _client_of(ctx: Context) -> ClientSession:
+    """Return the session of the connection that a request came over."""
+    client = ctx.lifespan_context
+    return client if isinstance(client, ClientSession) else ClientSession()
 
 
 def _refused(sentence: str) -> dict[str, Any]:

@@ -42,6 +42,7 @@ class FinishedStepCall(ProfileArguments):
     )
     session_id: QuietSession = None
     file_hashes: dict[str, Any] | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
+    reports: dict[str, Any] | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
     review_again: bool = Field(default=False, json_schema_extra=_FROM_THE_HELPER)
     waits_for_review: dict[str, Any] | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
 

@@ -100,7 +100,8 @@ async def start_workflow(native: Native, args: calls.StartJobWorkflowCall) -> Js
         )
         run = await _read(native, str(started["workflow_id"]))
         session = await session_of(native, args.session_id)
-    return {"begin_step": await _begun(native, run, session.id), "stack": session.shown(), **_nested(session)}
+    begun = await _begun(native, run, session.id)
+    return {"begin_step": begun, "workflow_id": run.id, "stack": session.shown(), **_nested(session)}
 
 
 @_BOX.tool(calls.FinishedStepCall, Scope.WORK)
@@ -109,11 +110,11 @@ async def finished_step(native: Native, args: calls.FinishedStepCall) -> Json:
     session = await session_of(native, args.session_id)
     run, unit = reported_step(session, args)
     if unit.has_ended:
-        return await _after(native, session, run, unit.name)
+        return await _after(native, session, run, unit.name, args)
     waits = await _completed(native, unit, args)
     if waits is not None:
         return {**waits, **missing_outputs(run, unit.name, args.outputs), "stack": session.shown()}
-    return await _after(native, await session_of(native, args.session_id), await _read(native, run.id), unit.name)
+    return await _after(native, await session_of(native, args.session_id), await _read(native, run.id), unit.name, args)
 
 
 @_BOX.tool(calls.AbortWorkflowCall, Scope.PLAN)
@@ -159,6 +160,7 @@ async def go_to_step(native: Native, args: calls.GoToStepCall) -> Json:
     begun = await _begun(native, run, session.id)
     return {
         "begin_step": begun,
+        "workflow_id": run.id,
         "invalidated_steps": order[order.index(args.step_id) :],
         "stack": session.shown(),
     }
@@ -261,12 +263,15 @@ async def _overridden(native: Native, unit: RunUnit, reason: str) -> None:
     )
 
 
-async def _after(native: Native, session: Session, run: DeepRun, step: str) -> dict[str, Json]:
+async def _after(
+    native: Native, session: Session, run: DeepRun, step: str, args: calls.FinishedStepCall
+) -> dict[str, Json]:
     """Return what follows once a step of the run is done."""
     missing = missing_outputs(run, step, files_of(run, step))
     if run.current is not None:
-        begun = await _begun(native, run, session.id)
-        return {"status": "next_step", "begin_step": begun, **missing, "stack": session.shown()}
+        begun = await _begun(native, run, session.id, is_followed=args.file_hashes is not None)
+        next_step = {"status": "next_step", "begin_step": begun, "workflow_id": run.id}
+        return {**next_step, **missing, "stack": session.shown()}
     if run.read.status == "blocked":
         raise _issues_open(run)
     outputs = [path for name in run.steps for path in files_of(run, name)]
@@ -289,8 +294,11 @@ def _issues_open(run: DeepRun) -> NotDone:
     )
 
 
-async def _begun(native: Native, run: DeepRun, session: str) -> dict[str, Json]:
-    """Lease the current step of a run, unless the caller has it, and return the answer for its client."""
+async def _begun(native: Native, run: DeepRun, session: str, *, is_followed: bool = False) -> dict[str, Json]:
+    """Lease the current step of a run, unless the caller has it, and return the answer for its client.
+
+    `is_followed`: the process between client and server knows the steps that the client received.
+    """
     unit = run.current
     if unit is None:
         raise refuse("run_over", f"Every step of {run.name} is done.", "Call finished_step again in a moment.")
@@ -300,6 +308,7 @@ async def _begun(native: Native, run: DeepRun, session: str) -> dict[str, Json]:
     group = next((one for one in given("groups") or () if unit.name in one), [unit.name])
     others = [name for name in group if name != unit.name]
     more = f"\n\nConcurrent with {', '.join(others)}; each is reported by a finished_step of its own." if others else ""
+    advice = "" if is_followed else how_to_report(run, unit.name)
     label = given("instance_id") or run.created_at[:10]
     return {
         "session_id": session,
@@ -308,7 +317,7 @@ async def _begun(native: Native, run: DeepRun, session: str) -> dict[str, Json]:
         "step_id": unit.name,
         "step_expected_outputs": step["outputs"],
         "step_quality_criteria": step["criteria"],
-        "step_instructions": f"{step['instructions']}{more}{how_to_report(run, unit.name)}",
+        "step_instructions": f"{step['instructions']}{more}{advice}",
     }
 
 
@@ -319,8 +328,8 @@ def _nested(session: Session) -> dict[str, Json]:
     around = session.stack[-2]
     return {
         "note": f"{around.name}, begun {around.created_at[:16]}Z, is open in this session. The new workflow runs within"
-        " it, and finished_step reports the new one until it is complete. All clients of this directory share the "
-        "session. If nobody works on the open workflow, call abort_workflow for both and start again."
+        " it, and finished_step reports the new one until it is complete. If nobody works on the open workflow, call "
+        "abort_workflow for both and start again. If another client does, pass a session_id of your own with each call."
     }
 
 
@@ -354,8 +363,7 @@ def _failed(failure: Failure) -> str:
 _INSTRUCTIONS: Final = (
     "Multi-step workflows with quality gates. get_workflows, start_workflow, carry out the step, finished_step with "
     "the paths of what you made, until workflow_complete. needs_work: mend what failed and call again. A session "
-    "survives restarts. The same finished_step twice is one: where two steps have the same outputs, tell them apart in "
-    "notes."
+    "survives restarts. Repeat a finished_step whose answer was lost: it counts once."
 )
 
 PROFILE: Final = Profile(

@@ -71,7 +71,12 @@ async def get_project_context(native: Native, args: calls.GetProjectContextCall)
 
 
 async def known_project(native: Native, number: int) -> str | None:
-    """Return the id of the project with this number; None if there is none."""
+    """Return the id of the project with this number; None if there is none.
+
+    That of a key is known, also before anything was noted of it.
+    """
+    if native.project is not None and project_number(native.project) == number:
+        return native.project
     names = [str(project["project"]) for project in await _projects(native, _MOST)]
     return next((name for name in names if project_number(name) == number), None)
 
@@ -85,7 +90,12 @@ async def project_at_number(native: Native, number: int) -> str:
 
 
 async def project_at(native: Native, path: str) -> str:
-    """Return the id of the project at a path, which becomes known if it was not."""
+    """Return the id of the project at a path, which becomes known if it was not.
+
+    A key that is bound to a project works in that one, wherever its directory is.
+    """
+    if native.project is not None:
+        return native.project
     found = await _or_none(native, "get_project", path=path)
     if found is not None:
         return str(found["project"]["project"])
@@ -142,28 +152,34 @@ async def _searched(
     tags = set(args.tags or ()) if rules else set()
     listed = [one for one in found["definitions"] if not tags or tags & set(one.get("tags") or ())]
     hashed = not isinstance(args, calls.GetRelevantRulesCall) or args.include_hash
-    return [_content(kind, one, args.detail_level, fields, hashed=hashed) for one in listed]
+    if not isinstance(args, calls.GetRelevantRulesCall) or args.redact_policy in (None, "secrets"):
+        return [_content(kind, one, args.detail_level, fields, hashed=hashed) for one in listed]
+    whole = args.model_copy(update={"if_none_match": None})
+    read = [await _got(native, kind, str(one["name"]), whole) for one in listed]
+    return [one for one in read if one is not None]
 
 
 async def _got(native: Native, kind: str, name: str, args: calls.ContentCall) -> Json:
     policy = args.redact_policy or "secrets"
-    found = await _or_none(
-        native,
-        "get_definition",
-        kind=kind,
-        name=name,
-        detail=args.detail_level,
-        if_none_match=args.if_none_match,
-        project=native.project,
-        redact="secrets" in policy,
-    )
-    if found is None:
+    names: dict[str, Json] = {
+        "kind": kind,
+        "name": name,
+        "detail": args.detail_level,
+        "if_none_match": args.if_none_match,
+    }
+    try:
+        read = await _or_none(native, "get_definition", **names, project=native.project, redact="secrets" in policy)
+    except NotDone as refused:  # only planners may read secrets; `redacted` tells others that these were taken out
+        if refused.failure.code != "forbidden" or "secrets" in policy:
+            raise
+        read = await _or_none(native, "get_definition", **names, project=native.project, redact=True)
+    if read is None:
         return None
-    if found.get("not_modified"):
+    if read.get("not_modified"):
         return {"notModified": True}
-    content = _content(kind, found["definition"], args.detail_level, args.fields, hashed=args.include_hash)
+    content = _content(kind, read["definition"], args.detail_level, args.fields, hashed=args.include_hash)
     clean = redact(content["item"], PERSONAL if "pii" in policy else {})
-    redacted = {**(found.get("redacted") or {}), **clean.counts}
+    redacted = {**(read.get("redacted") or {}), **clean.counts}
     content = {**content, "item": clean.value}
     return content if not redacted else {**content, "metadata": {**content["metadata"], "redacted": redacted}}
 

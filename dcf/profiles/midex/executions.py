@@ -5,9 +5,10 @@ event, is in the history alone.
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from dcf.profiles.growing_runs import READ
+from dcf.profiles.growing_runs import READ, instant
 from dcf.profiles.midex.words import execution, execution_state, listed_state
 from dcf.profiles.profile import Native
 from dcf.values.json_text import Json
@@ -33,6 +34,29 @@ async def execution_of(native: Native, meta: Mapping[str, Json]) -> dict[str, Js
         last = await native.call(_EVENTS, workflow_id=run, newest_first=True, limit=1)
         updated_at = last["events"][0]["at"] if last["events"] else meta.get("created_at")
     return execution(meta, started_at, updated_at)
+
+
+async def late(native: Native) -> AsyncIterator[str]:
+    """Yield the caller's executions whose time is over to the millisecond; dcf pauses them at the next whole second."""
+    cursor: Json = None
+    while True:
+        page = await native.call("list_runs", tag=TAG, status="running", limit=50, cursor=cursor)
+        for row in page["runs"]:
+            meta = await meta_of(native, row["workflow_id"]) if listed_state(row) == "running" else {}
+            is_own = native.key_agent in (None, meta.get("planner_agent_id"))  # others' stay to the clock
+            if is_own and is_late(meta, datetime.now(UTC)):
+                yield str(row["workflow_id"])
+        cursor = page.get("next_cursor")
+        if cursor is None:
+            return
+
+
+def is_late(meta: Mapping[str, Json], now: datetime) -> bool:
+    """Return True if a running execution has been running for longer than its `timeoutMs`."""
+    limit, deadline = (meta.get("input") or {}).get("timeoutMs"), meta.get("deadline")
+    if limit is None or deadline is None or execution_state(meta) != "running":
+        return False
+    return now >= instant(str(deadline)) - timedelta(milliseconds=-limit % 1000)
 
 
 async def executions(

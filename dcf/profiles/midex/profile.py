@@ -5,6 +5,7 @@ that timed out is paused as well, and an escalated one is blocked by an issue. C
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 from uuid import uuid4
 
@@ -16,7 +17,7 @@ from dcf.profiles.midex import calls
 from dcf.profiles.midex.content import BOX as CONTENT
 from dcf.profiles.midex.content import contract_of, known_project, phases_of, project_at, project_at_number
 from dcf.profiles.midex.contracts import STEP_OUTPUT, broken, check_contract, check_schema, or_nothing
-from dcf.profiles.midex.executions import TAG, execution_of, executions, meta_of
+from dcf.profiles.midex.executions import TAG, execution_of, executions, late, meta_of
 from dcf.profiles.midex.members import MEMBERS, add_members, agents_of, as_stranger, holder_of
 from dcf.profiles.midex.records import BOX as RECORDS
 from dcf.profiles.midex.records import artifacts_of, findings_of, logs_of
@@ -95,9 +96,12 @@ async def complete_execution(native: Native, args: calls.CompleteExecutionCall) 
     return {"success": True}
 
 
-@_BOX.tool(calls.CheckExecutionTimeoutCall, read_only=True)
+@_BOX.tool(calls.CheckExecutionTimeoutCall)
 async def check_execution_timeout(native: Native, _: calls.CheckExecutionTimeoutCall) -> Json:
-    """Return the runs that the clock has paused."""
+    """Return the runs that the clock has paused, and pause those whose time has just ended."""
+    async for run in late(native):
+        with suppress(NotDone):  # then the timer loop pauses it
+            await native.call("pause_run", workflow_id=run, reason="timeout")
     return [one async for one in executions(native, states=("timeout",), status="running")]
 
 

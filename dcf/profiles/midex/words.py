@@ -24,6 +24,7 @@ WORDS: Final = (
     (r"\bthis state\b", "this step"),
     (r"\bunits\b", "steps"),
     (r"\bunit\b", "step"),
+    (r"^Run (\0) has another planner than", r"Execution \1 has another orchestrator than"),
     (r"\bA run\b", "An execution"),
     (r"\ba run\b", "an execution"),
     (r"\brun\b", "execution"),

@@ -47,50 +47,65 @@ async def create_order(native: Native, args: CreateWorkOrderCall) -> tuple[str, 
 
 async def create_feature(native: Native, args: CreateFeatureCall) -> Json:
     """Put a feature into the list of the project, where it may be already."""
-    if native.project is None:
-        raise refuse(
-            "unknown_project", "This key is bound to no project.", "Make one: `dcf keys add --project NAME ...`."
-        )
-    feature = args.model_dump(by_alias=True, exclude_none=True)
+    project = await project_of(native)
+    added = args.model_dump(by_alias=True, exclude_none=True)
     for _ in range(_TRIES):
-        known = await _known(native)
-        kept = [one for one in known.get("features") or () if _name_of(one) != args.name]
+        before = await known(native, project)
+        others = [feature for feature in before.get("features") or () if _name_of(feature) != args.name]
         try:
             await native.call(
                 "put_project",
-                project=native.project,
-                features_json=[*kept, feature],
-                revision=known.get("revision"),
+                project=project,
+                features_json=[*others, added],
+                revision=before.get("revision"),
                 reason="create_feature",
             )
         except NotDone as refused:
             if refused.failure.code != "conflict":
                 raise
         else:
-            return {"name": args.name, "features": [_name_of(one) for one in kept] + [args.name]}
+            return {"name": args.name, "features": [_name_of(feature) for feature in others] + [args.name]}
     raise refuse("conflict", "Others keep changing the project.", "Call again; nothing was changed.")
+
+
+async def project_of(native: Native) -> str:
+    """Return the project of the key, or that of the local user's directory; raise NotDone if there is none."""
+    if native.project is not None:
+        return native.project
+    if not native.is_local:
+        hint = "Make one: `dcf keys add --profile openfactory --project NAME --agent-id ID --scope work`."
+        raise refuse("unknown_project", "This key is bound to no project.", hint)
+    if native.directory is not None:
+        try:
+            answer = await native.call("get_project", path=str(native.directory))
+            return str(answer["project"]["project"])
+        except NotDone as missing:
+            if missing.failure.code != "unknown_project":
+                raise
+    hint = "Add it with `dcf projects add NAME --path DIR`, or connect with a key that is bound to a project."
+    raise refuse("unknown_project", "The directory of this server belongs to no project.", hint)
 
 
 async def unknown_feature(native: Native, feature: str | None) -> dict[str, Json]:
     """Return the note on a feature that the project has not; nothing where it has it, or there is no project."""
     if feature is None or native.project is None:
         return {}
-    names = [_name_of(known) for known in (await _known(native)).get("features") or ()]
+    names = [_name_of(listed) for listed in (await known(native, native.project)).get("features") or ()]
     if feature in names:
         return {}
     listed = ", ".join(names) or "none"
     return {"note": f"The project has no feature '{feature}' ({listed}). create_feature adds it."}
 
 
-async def _known(native: Native) -> Mapping[str, Json]:
-    """Return the project; nothing if it does not exist yet."""
+async def known(native: Native, project: str) -> Mapping[str, Json]:
+    """Return the members of the project; nothing if it does not exist yet."""
     try:
-        found: Mapping[str, Json] = (await native.call("get_project", project=native.project))["project"]
+        members: Mapping[str, Json] = (await native.call("get_project", project=project))["project"]
     except NotDone as refused:
         if refused.failure.code != "unknown_project":
             raise
         return {}
-    return found
+    return members
 
 
 def _name_of(feature: Json) -> str:

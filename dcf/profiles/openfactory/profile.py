@@ -13,6 +13,15 @@ from dcf.profiles import growing_runs
 from dcf.profiles.growing_runs import Grown, RunUnit, read_run, read_unit
 from dcf.profiles.ids import id_of, place_of
 from dcf.profiles.openfactory import calls, planning
+from dcf.profiles.openfactory.orders import (
+    ADVICE,
+    FROM,
+    WORDS,
+    is_for_its_judge,
+    is_of_another,
+    status_of,
+    way_out,
+)
 from dcf.profiles.own_words import in_words
 from dcf.profiles.profile import Failure, Native, NotDone, Profile, ProfileResource, Toolbox, refuse
 from dcf.values.json_text import Json
@@ -22,29 +31,9 @@ _PAGE: Final = 50
 _KINDS: Final = {"ready": ("ready",), "in_progress": ("running",), "in_review": ("review", "running")}
 """Which of find_work's statuses may be of each status of orders."""
 
-MOVES: Final[Mapping[str, tuple[str, ...]]] = {
-    "backlog": (),
-    "ready": ("in_progress",),
-    "in_progress": ("in_review",),
-    "in_review": ("in_progress", "done"),
-    "done": (),
-}
-"""The moves that update_work_order_status makes."""
-
-_FROM: Final = {status: [before for before, after in MOVES.items() if status in after] for status in MOVES}
-
 _SHORTEST_WORD: Final = 3
 _MOST_WORDS: Final = 20
 _OPERATORS: Final = frozenset({"AND", "OR", "NOT"})
-
-_WORDS: Final = (
-    (r"This token does not hold state (\0): it is now leased to (\0)", r"Work order \1 is now in progress at \2"),
-    (r"\bState\b", "Work order"),
-    (r"\bthe state that\b|\bthis state\b|\bthe state\b", "the work order"),
-    (r"\bstate(?= \0)", "work order"),
-    (r"\brun\b", "project"),
-)
-"""Words of dcf, and those of the profile."""
 
 _CORPORA: Final[Mapping[str, tuple[str, ...]]] = {
     "documents": ("document", "unit", "finding", "journal"),
@@ -59,20 +48,21 @@ _CORPORA: Final[Mapping[str, tuple[str, ...]]] = {
 async def list_work_orders(native: Native, args: calls.ListWorkOrdersCall) -> Json:
     """Find units of this status for the caller; in review also those that wait for its verdict."""
     orders: dict[str, Json] = {}
+    agent = native.agent()
     searches = [("find_work", "items", {"status": status}) for status in _KINDS[args.status]]
     if args.status == "in_review":
         searches.insert(0, ("list_gates", "gates", {}))
     for tool, member, more in searches:
         cursor: Json = None
         while len(orders) < args.limit:
-            page = await native.call(
-                tool, agent_id=native.agent(), project=native.project, limit=_PAGE, cursor=cursor, **more
-            )
+            page = await native.call(tool, agent_id=agent, project=native.project, limit=_PAGE, cursor=cursor, **more)
             found = await _read(native, page[member] or ())
             orders |= {
                 id_of(unit.run, unit.name): _brief(run, unit)
                 for run, unit in found
-                if status_of(unit) == args.status and not unit.is_group
+                if status_of(unit) == args.status
+                and not unit.is_group
+                and not (args.status == "ready" and is_for_its_judge(agent, unit))
             }
             cursor = page.get("next_cursor")
             if cursor is None:
@@ -105,14 +95,14 @@ async def update_work_order_status(native: Native, args: calls.UpdateWorkOrderSt
     read = await read_run(native, run)
     unit = _order(read, name)
     before = status_of(unit)
-    if before not in {args.status, *_FROM[args.status]}:
-        way_out = f"{_way_out(read, unit, before)} Nothing was changed."
+    if before not in {args.status, *FROM[args.status]}:
+        hint = f"{way_out(read, unit, before)} Nothing was changed."
         message = f"A work order that is {before} does not become {args.status}."
-        raise refuse("invalid_transition", message, way_out, "status")
+        raise refuse("invalid_transition", message, hint, "status")
     note = None
     if await _was_sent_back_by_caller(native, unit, before, args.status):
         note = None
-    elif _is_of_another(native, unit, before, args.status):
+    elif is_of_another(native.agent(), unit, before, args.status):
         note = await _taken_over(native, unit, before, args.status)
     elif before != args.status:
         note = await _move(native, unit, before, args.status)
@@ -172,19 +162,6 @@ async def features(native: Native) -> Json:
     return {"features": [_feature(one) for one in (await _project(native)).get("features") or ()]}
 
 
-def status_of(unit: RunUnit) -> str:
-    """Return how a work order stands."""
-    if unit.status == "succeeded":
-        return "done"
-    said = unit.output.get("status") if isinstance(unit.output, Mapping) else None
-    is_handed_in = unit.status == "running" and said == "in_review" and not unit.facts.get("gates")
-    if unit.doc.get("type") == "Gate" or is_handed_in:
-        return "in_review"
-    if unit.status == "running":
-        return "in_progress"
-    return "ready" if unit.status == "pending" and all((unit.doc.get("waits_for") or {}).values()) else "backlog"
-
-
 def place(order: str) -> tuple[str, str]:
     """Return run and unit of a work order; raise NotDone for an id that is none."""
     try:
@@ -203,21 +180,6 @@ def _any_word(query: str) -> str | None:
     if len(words) < 2 or '"' in query or _OPERATORS & set(query.split()):  # noqa: PLR2004 - a word alone was sought
         return None
     return " OR ".join(dict.fromkeys(words[:_MOST_WORDS]))
-
-
-def _way_out(run: Grown, unit: RunUnit, status: str) -> str:
-    """Return what may happen to a work order next."""
-    open_ = [run.units[name] for name in unit.depends_on if name in run.units and not run.units[name].has_ended]
-    if status == "backlog" and open_:
-        return f"It becomes ready when {' and '.join(repr(order.title) for order in open_)} is done."
-    allowed = MOVES[status]
-    return f"It may become {', '.join(allowed)}." if allowed else "This tool does not change it."
-
-
-def _is_of_another(native: Native, unit: RunUnit, before: str, status: str) -> bool:
-    """Return True for what only the holder of an order may report of it."""
-    is_report = before == "in_progress" or before == status == "in_review"
-    return is_report and unit.holder not in {native.agent(), None}
 
 
 async def _was_sent_back_by_caller(native: Native, unit: RunUnit, before: str, status: str) -> bool:
@@ -254,6 +216,9 @@ async def _taken_over(native: Native, unit: RunUnit, before: str, status: str) -
 
 async def _move(native: Native, unit: RunUnit, before: str, status: str) -> str | None:
     if before == "ready":
+        if is_for_its_judge(native.agent(), unit):
+            message = "You alone accept this work order, so that you cannot carry it out."
+            raise refuse("author_may_not_review", message, ADVICE["owner_mismatch"], "workOrderId")
         begun = await growing_runs.begin(native, unit, native.agent())
         taken = begun.get(growing_runs.TAKEN_FROM)
         return None if taken is None else f"Taken over from '{taken}', whose lease had expired."
@@ -352,13 +317,9 @@ def _connections(run: Grown, unit: RunUnit) -> list[Json]:
 
 
 async def _project(native: Native) -> Mapping[str, Json]:
-    if native.project is None:
-        raise refuse(
-            "unknown_project", "This key is bound to no project.", "Make one: `dcf keys add --project NAME ...`."
-        )
-    found = await native.call("get_project", project=native.project)
-    project: Mapping[str, Json] = found["project"]
-    return project
+    """Return the project of the caller, of which nothing but its id may be known yet."""
+    project = await planning.project_of(native)
+    return {"project": project, **await planning.known(native, project)}
 
 
 def _feature(told: Json) -> dict[str, Json]:
@@ -366,7 +327,7 @@ def _feature(told: Json) -> dict[str, Json]:
 
 
 def _failed(failure: Failure) -> str | dict[str, Json]:
-    return f"Error: {in_words(failure, _WORDS, {}).sentence} ({failure.code})"
+    return f"Error: {in_words(failure, WORDS, ADVICE).sentence} ({failure.code})"
 
 
 _READ_SCOPE: Final = frozenset({Scope.READ})

@@ -147,14 +147,20 @@ def event_of(
         return event | {"type": "lease_lost", "epoch": entry.epoch}
     if entry.type.startswith(TO_ANYBODY):
         event |= {"unassigned": True}
-    event["control_plane"] |= {
-        "state_key": run.state(entry.state),
-        "input_key": run.input(entry.state),
-        "output_key": run.output(entry.state),
-    }
+    event["control_plane"] = keys_of_state(run, entry.state)
     if entry.type == NoticeKind.ASKED:
         event |= {"type": _HUMAN, "epoch": entry.epoch, **NOTICES.contents[entry.type].fields(doc)}
     return event
+
+
+def keys_of_state(run: RunKeys, state: str) -> dict[str, Json]:
+    """Return the keys of a state's documents, which its events have: agents may read these documents."""
+    return {
+        "meta_key": run.meta,
+        "state_key": run.state(state),
+        "input_key": run.input(state),
+        "output_key": run.output(state),
+    }
 
 
 def entry_of(event: Mapping[str, Json]) -> OutboxEntry | None:

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from dcf.application.application import Application
-from dcf.core.access.model import Caller
+from dcf.core.access.model import Caller, Scope
 from dcf.errors import DcfError, Forbidden, InternalError, PlatformUnavailable, RateLimited
 from dcf.profiles.arguments import check
 from dcf.profiles.foreign_names import in_own_words
@@ -22,7 +22,6 @@ from dcf.profiles.profile import Failure, NotDone, Profile, ProfileResource, Pro
 from dcf.values.digest import next_token
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
-from dcf.verbs.callers import scope_hint
 from dcf.verbs.envelope import call
 from dcf.verbs.key_watch import KeyWatch
 from dcf.verbs.limits import Meter
@@ -112,7 +111,7 @@ async def call_profile(
 ) -> tuple[Json, bool]:
     """Return the answer, and whether it is a failure, which then has the profile's shape."""
     try:
-        await _authorize(tool, native)
+        await _authorize(tool, profile, native)
         checked = check(tool.arguments, arguments)
         await anyio.to_thread.run_sync(native.application.lease_secret.load)
         return await tool.run(native, checked), False
@@ -123,23 +122,34 @@ async def call_profile(
 async def read_profile(profile: Profile, resource: ProfileResource, native: NativeTools) -> Json:
     """Return what is at a resource; raise NotDone."""
     try:
-        await _authorize(resource, native)
+        await _authorize(resource, profile, native)
         await anyio.to_thread.run_sync(native.application.lease_secret.load)
         return await resource.read(native)
     except Exception as error:
         raise NotDone(in_own_words(_failure(resource.name, error), profile, resource.name, TOOLS)) from error
 
 
-async def _authorize(tool: ProfileTool | ProfileResource, native: NativeTools) -> None:
+async def _authorize(tool: ProfileTool | ProfileResource, profile: Profile, native: NativeTools) -> None:
     """Raise Forbidden, before anything is done, for a caller without one of the scopes that are needed."""
     lacking = next((scope for scope in sorted(tool.scopes) if scope not in native.caller.scopes), None)
     if lacking is None:
         return
-    error = Forbidden(f"{tool.name} needs the scope '{lacking}'.", scope_hint(lacking))
+    error = Forbidden(f"{tool.name} needs the scope '{lacking}'.", _hint(tool, profile))
     note = native.application.refusals.refused(native.caller, tool.name, error, {})
     if note is not None:
         await anyio.to_thread.run_sync(note)
     raise error
+
+
+def _hint(tool: ProfileTool | ProfileResource, profile: Profile) -> str:
+    """Return how to get a key with all scopes of a tool: one with the lacking scope alone would be refused as well."""
+    scopes = sorted(tool.scopes - {Scope.READ}) or [Scope.READ]
+    made = " ".join(f"--scope {scope}" for scope in scopes)
+    names = " and ".join(f"'{scope}'" for scope in scopes)
+    return (
+        f"Use a key with {'the scopes' if len(scopes) > 1 else 'the scope'} {names}; an operator makes it: "
+        f"`dcf keys add --profile {profile.name} {made} --agent-id ID`."
+    )
 
 
 def _failure(name: str, error: Exception) -> Failure:

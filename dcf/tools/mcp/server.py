@@ -5,7 +5,7 @@ callers (measured, mcp 2.3). So `envelope` validates and answers the calls of dc
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -68,10 +68,15 @@ _ALIAS = "/api/mcp"
 
 @record(frozen=True, slots=True, kw_only=True)
 class Additions:
-    """The additions of a process: middleware that sees every message first, and further scopes of the local user."""
+    """The additions of a process: middleware that sees every message first, and further scopes of the local user.
+
+    `connected` is entered for each connection, and once for all clients of Streamable HTTP. Its value is the
+    `lifespan_context` of their requests.
+    """
 
     before: Sequence[ServerMiddleware[Any]] = ()
     grants: frozenset[Scope] = frozenset()
+    connected: Callable[[], AbstractAsyncContextManager[Any]] = nullcontext
 
 
 NOTHING_ADDED = Additions()
@@ -125,14 +130,14 @@ def build_server(
     shown = Shown(specs, who_calls, AUTO if named(settings.profile) else settings.profile)
 
     @asynccontextmanager
-    async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:
-        async with anyio.create_task_group() as tasks:
+    async def lifespan(_: MCPServer[None]) -> AsyncIterator[Any]:
+        async with added.connected() as connection, anyio.create_task_group() as tasks:
             tasks.start_soon(keep_pulse, application)
             tasks.start_soon(runs.keep)
             if watch is not None:
                 tasks.start_soon(watch.keep)
             try:
-                yield
+                yield connection
             finally:
                 tasks.cancel_scope.cancel()
                 with anyio.CancelScope(shield=True):

@@ -16,7 +16,9 @@ from pydantic import Field
 
 from dcf.errors import InvalidArgument
 from dcf.features.work.askers import Handed, asker_about
+from dcf.runs.notifying.announcements import keys_of_state
 from dcf.store.events.inbox import Message
+from dcf.store.keys.table import RunKeys
 from dcf.tools.verbs.awaited_leases import AT_LIMIT, Wait, asker_of, is_to_lease, leased, other_function, take
 from dcf.values.json_text import Json
 from dcf.values.records import replace
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from dcf.application.application import Application
 
 _STREAM_ID_LIMIT = 2**64
-_SHOWN_WITH_WORK: Final = ("type", "reason", "source_state", "payload", "provenance")
+_SHOWN_WITH_WORK: Final = ("type", "reason", "source_state", "control_plane", "payload", "provenance")
 """Fields of an event beside its work; a payload only if there is one, and with it the mark of whose words it has."""
 
 _Name: TypeAlias = Annotated[str, Field(pattern=STATE, min_length=1, max_length=400)]
@@ -217,7 +219,12 @@ async def _given_before(app: "Application", wait: Wait, acknowledged: str | None
     was_there = None
     if acknowledged is not None:
         was_there = await anyio.to_thread.run_sync(app.inbox.acknowledge, wait.agent_id, acknowledged)
-    event = {"type": "workflow_event", "workflow_id": handed.workflow_id, "target_state": handed.state}
+    event = {
+        "type": "workflow_event",
+        "workflow_id": handed.workflow_id,
+        "target_state": handed.state,
+        "control_plane": keys_of_state(RunKeys(handed.workflow_id), handed.state),
+    }
     found = {"acknowledged": was_there, "repeated": True, "event": event, "work": work}
     return _answer("event", wait, steps_of(work, wait.agent_id), found)
 
@@ -280,7 +287,7 @@ def _event_with(
     work: dict[str, Json], wait: Wait, message: Message, acknowledged: bool | None
 ) -> Answered[AwaitedEvent]:
     event = message.event
-    shown = _SHOWN_WITH_WORK if event.get("payload") else _SHOWN_WITH_WORK[:3]
+    shown = _SHOWN_WITH_WORK if event.get("payload") else _SHOWN_WITH_WORK[:4]
     about = {"workflow_id": event["workflow_id"], "target_state": event["target_state"]}
     about |= {name: event[name] for name in shown if event.get(name) is not None}
     found = {"message_id": message.message_id, "acknowledged": acknowledged, "event": about, "work": work}

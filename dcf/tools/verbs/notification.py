@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from dcf.asl.state_paths import name_of
+from dcf.asl.state_paths import ancestors, name_of
 from dcf.core.access.model import Scope
 from dcf.core.documents.model import Status
 from dcf.errors import InvalidArgument
@@ -107,19 +107,29 @@ def notify_next_worker_agent(
     members = {"workflow_id": workflow_id, "source_state": source_state, "targets": list(map(_shown, targets))}
     if failed:
         return _not_delivered(workflow_id, failed, members)
-    is_told = source_state is None or any(target.sent for target in targets)
-    says = None if is_told else _why_nobody(on, workflow_id, str(source_state))
+    says = None if any(target.sent for target in targets) else _no_targets(on, workflow_id, source_state, targets)
     following = [] if source_state else _watched(on, workflow_id, targets)
     return Answered(NotifiedAgents, {**members, "next": following or None}, says=says)
 
 
-def _why_nobody(on: "Application", workflow_id: str, source_state: str) -> str:
-    """Return the sentence about a state after which nobody is to be notified."""
-    status = on.runs.read(workflow_id, (source_state,), whole_meta=False).states[source_state].doc.status
+def _no_targets(
+    on: "Application", workflow_id: str, source_state: str | None, targets: "Sequence[Target]"
+) -> str | None:
+    """Return the sentence about a state, or a start of the run, after which no agent is to be notified."""
+    state = source_state or next((target.state for target in targets if target.state is not None), None)
+    view = None if state is None else on.runs.read(workflow_id, (state,), whole_meta=False).states.get(state)
+    if view is None:
+        return None
+    status = view.doc.status
     begin = f"Notified 0 target(s) for run '{workflow_id}'"
+    if source_state is None:
+        return f"{begin}: '{state}' is {status.value}, and cannot be leased now."
     if not status.is_terminal:
-        return f"{begin}: '{source_state}' is {status.value}, and who comes next is notified when it has ended."
-    return f"{begin}: no state after '{source_state}' can be leased now."
+        return f"{begin}: '{state}' is {status.value}, and who comes next is notified when it has ended."
+    around = ancestors(source_state)
+    if around:
+        return f"{begin}: no state after '{state}' in its part of '{around[-1]}'; dcf notifies who comes after that."
+    return f"{begin}: no state after '{state}' can be leased now."
 
 
 def _watched(on: "Application", workflow_id: str, targets: "Sequence[Target]") -> list[dict[str, Json]]:

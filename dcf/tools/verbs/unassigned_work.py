@@ -14,6 +14,8 @@ import anyio.to_thread
 from dcf.asl.state_paths import name_of
 from dcf.errors import DcfError, StoreUnavailable
 from dcf.features.work.takers import Taker
+from dcf.runs.notifying.announcements import keys_of_state
+from dcf.store.keys.table import RunKeys
 from dcf.tools.verbs.awaited_leases import AT_LIMIT, Wait, leased, other_function
 from dcf.values.json_text import Json
 from dcf.verbs.callers import current_caller
@@ -56,6 +58,7 @@ async def look(app: "Application", wait: Wait) -> tuple[dict[str, Json], dict[st
             "workflow_id": place.workflow_id,
             "target_state": place.state,
             "reason": "unassigned",
+            "control_plane": keys_of_state(RunKeys(place.workflow_id), place.state),
         }
         if tries == _TRIES:
             return None

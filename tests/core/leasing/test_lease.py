@@ -184,7 +184,11 @@ def test_a_refusal_says_how_long_to_wait_where_waiting_helps() -> None:
 
 
 def test_an_expired_lease_is_spared_by_who_does_not_want_to_take_over() -> None:
-    assert code(ask(held(), now=EXPIRY + SECOND, may_take_over=False)) == "lease_held"
+    spared = ask(held(), now=EXPIRY + SECOND, may_take_over=False)
+    assert isinstance(spared, Refusal)
+    assert (spared.code, spared.retry_after_s) == ("lease_held", 0)
+    assert "and this lease has expired" in spared.message
+    assert "allow_steal_if_expired=true" in spared.hint
     assert leased(ask(StateDoc(), may_take_over=False)).outcome == "lease_acquired"
 
 

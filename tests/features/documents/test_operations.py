@@ -197,7 +197,7 @@ def test_a_hand_without_the_right_is_refused_before_anything_is_written(real: Wo
     run = real.create(chain("A"), planner="p")
     stranger = Hand(who="x", is_operator=False, agent_id="x")
     with pytest.raises(Forbidden):
-        documents(real).change(wish(real.store.keys(run).meta, hand=stranger), put("agents", {}))
+        documents(real).change(wish(real.store.keys(run).meta, hand=stranger), put("agents", {"A": "x"}))
     assert real.event_types(run).count("DocumentEdited") == 0
 
 

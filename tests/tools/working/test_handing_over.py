@@ -54,3 +54,28 @@ async def test_a_payload_that_comes_after_the_event_is_brought_by_another_event(
         "await_workflow_event", lease=False, agent_id=f"next-{run_id}", ack_message_id=first["message_id"], **WAIT
     )
     assert (second["event"]["target_state"], second["event"]["payload"]) == ("B", payload)
+
+
+async def test_a_start_that_notifies_nobody_says_how_the_first_state_stands(tools: Tools, run_id: str) -> None:
+    await new_run(tools, run_id, ONE_TASK)
+    await lease_on(tools, run_id)
+    answer = await tools.ok("notify_next_worker_agent", workflow_id=run_id)
+    assert answer["status"] == f"Notified 0 target(s) for run '{run_id}': 'A' is running, and cannot be leased now."
+
+
+async def test_a_notification_after_a_branch_says_that_dcf_notifies_the_next_agents(tools: Tools, run_id: str) -> None:
+    branch = {"StartAt": "B", "States": {"B": {"Type": "Task", "End": True}}}
+    states = {
+        "Both": {"Type": "Parallel", "Branches": [branch], "Next": "D"},
+        "D": {"Type": "Task", "End": True},
+    }
+    agents = {"B": f"branch-{run_id}", "D": f"after-{run_id}"}
+    await new_run(tools, run_id, {"asl": {"StartAt": "Both", "States": states}}, agents_map_json=agents)
+    await tools.ok("notify_next_worker_agent", workflow_id=run_id)
+    work = (await tools.ok("await_workflow_event", agent_id=f"branch-{run_id}", timeout_s=50))["work"]
+    place = {"workflow_id": run_id, "state": work["state"]}
+    await tools.ok("update_workflow_control_plane", **place, lease_token=work["lease_token"], new_status="succeeded")
+    answer = await tools.ok("notify_next_worker_agent", workflow_id=run_id, source_state=work["state"])
+    assert answer["status"].endswith("in its part of 'Both'; dcf notifies who comes after that.")
+    event = await tools.ok("await_workflow_event", agent_id=f"after-{run_id}", timeout_s=50)
+    assert event["work"]["state"] == "D"

@@ -92,6 +92,7 @@ async def test_unassigned_work_that_was_ready_before_comes_at_once(
     await started(tools, run_id)
     answer = await awaited(alone, key(agent))
     assert (answer["work"]["workflow_id"], answer["event"]["reason"]) == (run_id, "unassigned")
+    assert answer["event"]["control_plane"]["state_key"] == f"cp:wf:{run_id}:state:{answer['work']['state']}"
 
 
 async def test_wait_without_the_argument_gets_no_unassigned_work(

@@ -49,6 +49,22 @@ async def test_an_event_of_a_ready_state_brings_its_lease_its_input_and_the_next
     assert (read["states"]["A"]["status"], read["outputs"]["A"]) == ("succeeded", {"n": 2})
 
 
+async def test_an_event_that_brings_work_names_the_documents_of_its_state(tools: Tools, run_id: str) -> None:
+    agent = f"agent-{run_id}"
+    await ready(tools, run_id, agent)
+    documents = {
+        "meta_key": f"cp:wf:{run_id}:meta",
+        "state_key": f"cp:wf:{run_id}:state:A",
+        "input_key": f"dp:wf:{run_id}:input:A",
+        "output_key": f"dp:wf:{run_id}:output:A",
+    }
+    for _ in range(2):
+        answer = await awaited(tools, agent, request_id="first")
+        assert answer["event"]["control_plane"] == documents
+    read = await tools.ok("json_read", redis_key=documents["input_key"])
+    assert read["value_json"] == '{"n":1}'
+
+
 async def awaited(tools: Tools, agent: str, **more: object) -> Answer:
     return await tools.ok("await_workflow_event", **{"agent_id": agent, "timeout_s": 0} | more)
 
