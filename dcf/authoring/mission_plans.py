@@ -88,9 +88,14 @@ class PlannedPhase:
         """The word for a person who must agree before it begins; None without a checkpoint."""
         return "human" if self.has_checkpoint else None
 
+    @property
+    def all_outputs(self) -> tuple[str, ...]:
+        """The outputs of the phase and of its agents, each once."""
+        return tuple(dict.fromkeys((*self.outputs, *(path for agent in self.agents for path in agent.outputs))))
+
     as_json = json_method(
-        "number name agents is_parallel outputs completion requires checkpoint",
-        named={"is_parallel": "parallel"},
+        "number name agents is_parallel all_outputs completion requires checkpoint",
+        named={"is_parallel": "parallel", "all_outputs": "outputs"},
         left_out="empty",
         codecs={"agents": RecordCodec(PlannedAgent, "type subagent_type scopes", named={"scopes": "scope"})},
     )
