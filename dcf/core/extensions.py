@@ -13,6 +13,7 @@ from dcf.core.completing.transition import Claimant, Transition
 from dcf.core.completing.updates import Update
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.answers import Updated
+from dcf.core.documents.attached import ATTACHED, AttachedKind, AttachedKinds
 from dcf.core.documents.decision import Decision, More, Snapshot
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.usage import UsageReport
@@ -73,24 +74,27 @@ class Capability:
     holds: Hold | None = None
     looks: Look | None = None
     endings: Mapping[str, Ending] = field(default_factory=dict)
+    attached: AttachedKind | None = None
 
 
 class Extensions(Tables):
     """The tables of what is installed. Each has the order of the capabilities: a completion meets the first one first.
 
-    Those of `leasing` are filled with them.
+    Those of `leasing` and of what is `attached` to states are filled with them.
     """
 
     filled_by = "dcf.features.installed"
     leasing: LeaseExtensions
+    attached: AttachedKinds
 
     completions: tuple[CompletionStep, ...]
     charging: Charging
     flow: Flow
     endings: Mapping[str, Ending]
 
-    def __init__(self, leasing: LeaseExtensions) -> None:
+    def __init__(self, leasing: LeaseExtensions, attached: AttachedKinds) -> None:
         self.leasing = leasing
+        self.attached = attached
 
     def install(self, capabilities: Iterable[Capability]) -> None:
         """Fill the tables. Raise ValueError if two capabilities offer what there is only one of."""
@@ -98,12 +102,18 @@ class Extensions(Tables):
         endings = [ending for capability in installed for ending in capability.endings.items()]
         if len(dict(endings)) < len(endings):
             raise ValueError("Two capabilities offer the same: there is one ending of a kind.")
+        kinds = [one.attached for one in installed if one.attached is not None]
+        if len({kind.field for kind in kinds}) < len(kinds):
+            raise ValueError("Two capabilities attach a value to states under the same field.")
         self.completions = tuple(one.completion for one in installed if one.completion is not None)
         self.charging = _single(one.charging for one in installed)
         self.flow = _single(one.flow for one in installed)
         self.endings = dict(endings)
         self.leasing.holds = tuple(one.holds for one in installed if one.holds is not None)
         self.leasing.looks = tuple(one.looks for one in installed if one.looks is not None)
+        self.attached.kinds = tuple(sorted(kinds, key=lambda kind: kind.field))
+        self.attached.fields = frozenset(kind.field for kind in kinds)
+        self.attached.begun = tuple(kind.begun for kind in self.attached.kinds if kind.begun is not None)
 
 
 def _single(offers: Iterable[Offer | None]) -> Offer:
@@ -114,7 +124,7 @@ def _single(offers: Iterable[Offer | None]) -> Offer:
     return found[0]
 
 
-EXTENSIONS: Final = Extensions(LEASING)
+EXTENSIONS: Final = Extensions(LEASING, ATTACHED)
 
 
 def steps_of(definition: Definition) -> tuple[Through, ...]:

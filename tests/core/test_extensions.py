@@ -6,21 +6,34 @@ from typing import Any
 import pytest
 
 from dcf.asl.tasks.extensions import LANGUAGE, Language
+from dcf.core.documents.attached import AttachedKind, AttachedKinds
+from dcf.core.documents.codec import read_state, write_state
+from dcf.core.documents.model import StateDoc
 from dcf.core.extensions import EXTENSIONS, Capability, CompletionStep, Extensions, steps_of
 from dcf.core.leasing.extensions import LeaseExtensions
+from dcf.features.gates.model import Submission
 from dcf.features.installed import CAPABILITIES
+from dcf.features.people.model import Asking
+from dcf.features.questions.model import Questioned
 from dcf.runs.loading import RunExtensions
 from dcf.runs.notifying.contents import NoticeExtensions
 from dcf.store.extensions import ListExtensions
 from tests.core.build import definition
 
 
+def empty() -> Extensions:
+    """Return tables that are not filled yet."""
+    return Extensions(LeaseExtensions(), AttachedKinds())
+
+
 def test_tables_raise_before_capabilities_are_installed() -> None:
-    tables = Extensions(LeaseExtensions())
+    tables = empty()
     with pytest.raises(RuntimeError, match=r"completions.*dcf\.features\.installed"):
         _ = tables.completions
     with pytest.raises(RuntimeError, match=r"holds.*dcf\.features\.installed"):
         _ = tables.leasing.holds
+    with pytest.raises(RuntimeError, match=r"kinds.*dcf\.features\.installed"):
+        _ = tables.attached.kinds
     with pytest.raises(RuntimeError, match=r"opened.*dcf\.features\.installed_lists"):
         _ = ListExtensions().opened
     with pytest.raises(RuntimeError, match=r"gates.*dcf\.features\.installed_language"):
@@ -41,7 +54,7 @@ def test_two_capabilities_cannot_offer_the_same_kind_of_resource() -> None:
 def test_two_capabilities_cannot_offer_the_same_ending() -> None:
     gates = next(one for one in CAPABILITIES if one.name == "gates")
     with pytest.raises(ValueError, match="offer the same"):
-        Extensions(LeaseExtensions()).install([*CAPABILITIES, replace(gates, name="others")])
+        empty().install([*CAPABILITIES, replace(gates, name="others")])
 
 
 def test_a_completion_meets_the_steps_that_apply_to_its_definition_innermost_first() -> None:
@@ -66,6 +79,21 @@ def test_a_completion_meets_the_steps_that_apply_to_its_definition_innermost_fir
 def test_the_engine_needs_one_capability_that_charges_and_one_that_lets_runs_grow() -> None:
     growing = next(one for one in CAPABILITIES if one.name == "growing")
     with pytest.raises(ValueError, match="0 capabilities offer the same"):
-        Extensions(LeaseExtensions()).install([Capability(name="search")])
+        empty().install([Capability(name="search")])
     with pytest.raises(ValueError, match="2 capabilities offer the same"):
-        Extensions(LeaseExtensions()).install([*CAPABILITIES, replace(growing, name="others")])
+        empty().install([*CAPABILITIES, replace(growing, name="others")])
+
+
+def test_two_capabilities_cannot_attach_a_value_under_the_same_field() -> None:
+    kind = AttachedKind(field="asked", read=lambda _: None)
+    with pytest.raises(ValueError, match="under the same field"):
+        empty().install([*CAPABILITIES, Capability(name="others", attached=kind)])
+
+
+def test_a_value_takes_the_place_of_the_one_of_its_field_and_values_are_in_the_order_of_their_fields() -> None:
+    first, second, asked = Submission(number=1, sha256=""), Submission(number=2, sha256=""), Questioned(count=1)
+    doc = StateDoc().attaching(asked).attaching(first).attaching(second)
+    assert doc.attached == (second, asked)
+    assert (doc.attached_as(Submission), doc.attached_as(Asking)) == (second, None)
+    assert doc.lasting == (asked,)
+    assert read_state(write_state(doc)) == doc

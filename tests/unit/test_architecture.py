@@ -43,7 +43,7 @@ MAX_FILE = 400
 MAX_IN_FOLDER = 20
 MAX_AT_TOP = 10
 MAX_DEPTH = 4
-MOST_EXCEPTIONS = 25
+MOST_EXCEPTIONS = 17
 """Imports of capabilities by the engine. This number only gets smaller."""
 
 Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

@@ -2,7 +2,9 @@
 
 from typing import Final
 
+from dcf.core.documents.attached import AttachedKind
 from dcf.core.extensions import Capability, CompletionStep
+from dcf.features.gates.model import Submission, read_gated
 from dcf.features.gates.submitting import through_gates, unless_judged
 from dcf.features.gates.verdicts import look, overdue
 
@@ -12,4 +14,5 @@ GATES: Final = Capability(
     holds=unless_judged,
     looks=look,
     endings={"gate": overdue},
+    attached=AttachedKind(field=Submission.field, read=read_gated),
 )

@@ -7,8 +7,10 @@ a document that is watched.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
+from dcf.core.documents.attached import Attached, Holder
+from dcf.core.documents.model import StateDoc
 from dcf.features.people.description import Askees
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json
@@ -65,11 +67,14 @@ class OpenGate:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Submission:
+class Submission(Attached):
     """What the document of a state says of its gates: the number and the hash of what was submitted, and what is open.
 
     Nothing is open where the output was sent back to its worker (`needs_work`).
     """
+
+    field: ClassVar[str] = "gated"
+    ends_with_lease: ClassVar[bool] = True
 
     number: int
     sha256: str
@@ -79,6 +84,19 @@ class Submission:
     def due(self) -> int | None:
         """When the clock must look at the next of them; None if it need not."""
         return min((one.due for one in self.open if one.due is not None), default=None)
+
+    def as_json(self) -> dict[str, Json]:
+        """Return what the document says."""
+        waiting = [_present(_write_open(one)) for one in self.open]
+        return {"number": self.number, "content_sha256": self.sha256} | ({"open": waiting} if waiting else {})
+
+    def due_in(self, doc: Holder) -> int | None:
+        """Return when a verdict is asked for again; None if none is waited for, or for ever."""
+        return self.due if doc.is_judged else None
+
+    def was_sent_back(self, doc: Holder) -> bool:
+        """Return True if gates failed, and the holder has not submitted another output."""
+        return not doc.is_judged
 
     def gate(self, name: str) -> OpenGate | None:
         """Return the open gate of this name."""
@@ -103,6 +121,17 @@ class Submission:
                 for one in self.open
             ),
         )
+
+
+def submission_of(doc: StateDoc) -> Submission | None:
+    """Return what the document of a state says of its gates; None if it says nothing."""
+    return doc.attached_as(Submission)
+
+
+def open_gates(doc: StateDoc) -> tuple[OpenGate, ...]:
+    """Return the gates of a state that wait for their verdicts."""
+    submission = submission_of(doc) if doc.is_judged else None
+    return () if submission is None else submission.open
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -203,12 +232,6 @@ class GateRecord:
 NO_GATES: Final = GateRecord()
 
 
-def write_gated(gated: Submission) -> dict[str, Json]:
-    """Write what a state's document says."""
-    waiting = [_present(_write_open(one)) for one in gated.open]
-    return {"number": gated.number, "content_sha256": gated.sha256} | ({"open": waiting} if waiting else {})
-
-
 def _write_open(one: OpenGate) -> dict[str, Json]:
     return {
         "gate": one.name,
@@ -226,7 +249,7 @@ def _write_open(one: OpenGate) -> dict[str, Json]:
 
 
 def read_gated(document: Json) -> Submission | None:
-    """Read what `write_gated` wrote; None for anything else."""
+    """Read what a state's document says; None for anything else."""
     if not isinstance(document, dict):
         return None
     return Submission(

@@ -17,7 +17,7 @@ from dcf.errors import UnknownRun
 from dcf.features.gates import overriding, verdicts
 from dcf.features.gates.consequences import GateCase, gates_of
 from dcf.features.gates.listing import GatePage, GatePlace, GateQuery
-from dcf.features.gates.model import NO_GATES
+from dcf.features.gates.model import NO_GATES, Submission, submission_of
 from dcf.features.gates.overriding import Override
 from dcf.features.gates.storage import GateLists, WaitingState, place_of
 from dcf.features.gates.submitting import case_of
@@ -94,7 +94,7 @@ class Gates:
         return [
             case_of(shown, path, run.definition, shown.outputs.get(path))
             for path in paths
-            if path in shown.states and shown.states[path].gated is not None
+            if path in shown.states and shown.states[path].has(Submission.field)
         ]
 
     def of_run(self, workflow_id: str, limit: int, after: GatePlace | None, *, contents: bool = True) -> GatePage:
@@ -159,7 +159,8 @@ class Gates:
         found = self._store.read(workflow_id, ReadSet(states=with_scopes([ruling.state]), gates=(ruling.state,)))
         doc = found.states.get(ruling.state)
         kept = found.gates.get(ruling.state) or NO_GATES
-        one = None if doc is None or doc.gated is None else doc.gated.gate(ruling.gate)
+        submission = None if doc is None else submission_of(doc)
+        one = None if submission is None else submission.gate(ruling.gate)
         asks = one.asks if one is not None and ruling.verdict == "unavailable" else 0
         return f"verdict-{content_fingerprint([ruling.arguments(), kept.number, asks])}"
 

@@ -13,7 +13,7 @@ from typing import Final
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.listing.checks import ListKind
 from dcf.features.gates.listing import ANY, GatePlace, GateQuery
-from dcf.features.gates.model import GateRecord, read_record
+from dcf.features.gates.model import GateRecord, open_gates, read_record, submission_of
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
@@ -58,10 +58,8 @@ class WaitingState:
 
 def queues_of(doc: StateDoc) -> frozenset[str]:
     """Return the lists that a state is on while its output is judged."""
-    if doc.gated is None or not doc.is_judged:
-        return frozenset()
     found: set[str] = set()
-    for one in doc.gated.open:
+    for one in open_gates(doc):
         named = {f"agent:{name}" for name in one.to} if not one.by_people else set[str]()
         if one.by_people:
             named = {f"person:{name}" for name in one.people.people} | {f"group:{name}" for name in one.people.groups}
@@ -71,7 +69,8 @@ def queues_of(doc: StateDoc) -> frozenset[str]:
 
 def place_of(workflow_id: str, path: str, doc: StateDoc) -> GatePlace:
     """Return where a state stands on lists: since when it waits, and its name."""
-    since = max((one.since for one in doc.gated.open), default=0) if doc.gated is not None else 0
+    submission = submission_of(doc)
+    since = 0 if submission is None else max((one.since for one in submission.open), default=0)
     return GatePlace(at=since, entry=member(workflow_id, path))
 
 
@@ -90,7 +89,8 @@ def unlisted_commands(run: RunKeys, path: str, before: StateDoc, after: StateDoc
 
 
 def _unlist(queue: str, run: RunKeys, path: str, seen: StateDoc | None) -> Command:
-    number = 0 if seen is None or seen.gated is None else seen.gated.number
+    submission = None if seen is None else submission_of(seen)
+    number = 0 if submission is None else submission.number
     entry = member(run.workflow_id, path)
     return ("EVAL", _TAKE_OFF, 1, f"{WAITING}{queue}", entry, number, run.state(path))
 

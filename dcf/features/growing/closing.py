@@ -161,7 +161,7 @@ def _skip(step: Transition, snapshot: Snapshot, names: list[str], units: Units) 
             lease=Lease(epoch=max(doc.lease.epoch, step.epoch)),
             finished_at=step.now,
             kind=None,
-            gated=None,
+            attached=doc.attached and doc.lasting,
             claim=None,
         )
         step.writes.timers[name] = None

@@ -22,7 +22,7 @@ from dcf.core.documents.refusals import moved_on, run_over, state_terminal
 from dcf.errors import InvalidArgument, StateError
 from dcf.features.people import refusals
 from dcf.features.people.description import REJECT, REJECTED, HumanTask, read_human_task
-from dcf.features.people.model import Asking
+from dcf.features.people.model import Asking, asking_of
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, byte_length
 from dcf.values.records import record
@@ -94,7 +94,7 @@ def answer(
     refusal = _why_not(snapshot, reply)
     if refusal is not None:
         return Decision(answer=refusal)
-    asked = doc.asked
+    asked = asking_of(doc)
     assert asked is not None, "a state that waits for a person says for whom"
     try:
         task = described(snapshot, state)
@@ -138,8 +138,9 @@ def _why_not(snapshot: Snapshot, reply: HumanAnswer) -> Refusal | None:
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if reply.epoch is not None and not doc.status.is_terminal and doc.lease.epoch != reply.epoch:
         return moved_on(reply.state, doc, reply.epoch)
-    if doc.asked is not None and doc.asked.choice is not None:
-        return refusals.already_answered(reply.state, doc, doc.asked)
+    asked = asking_of(doc)
+    if asked is not None and asked.choice is not None:
+        return refusals.already_answered(reply.state, doc, asked)
     if meta.status is not RunStatus.RUNNING:
         return run_over(meta.status)
     if doc.status.is_terminal:
@@ -149,7 +150,7 @@ def _why_not(snapshot: Snapshot, reply: HumanAnswer) -> Refusal | None:
 
 def waits_for_person(doc: StateDoc) -> bool:
     """Return True if a state waits for somebody's answer."""
-    return doc.waits_outside and doc.kind == "Human" and doc.asked is not None
+    return doc.waits_outside and doc.kind == "Human" and asking_of(doc) is not None
 
 
 def _why_not_by(reply: HumanAnswer, doc: StateDoc, asking: Asking, task: HumanTask) -> Refusal | None:
@@ -214,7 +215,7 @@ def _noted(done: RunDecision, state: str, asked: Asking, reply: HumanAnswer) -> 
     doc = changes.states[state]
     if not doc.waits_outside:  # a loop may have entered it again
         noted = replace(asked, escalates_at=None, answered_by=reply.by.name, choice=reply.choice)
-        changes.states[state] = replace(doc, asked=noted)
+        changes.states[state] = doc.attaching(noted)
     told = {**given.answer, "choice": reply.choice, "answered_by": reply.by.name}
     return replace(done, answer=replace(given, answer=told))
 
@@ -233,7 +234,7 @@ def time_out(
 
 def default_of(state: str, doc: StateDoc, now: int) -> End | None:
     """Return how a human task ends by its default choice, if it has one and its deadline has passed."""
-    asked = doc.asked
+    asked = asking_of(doc)
     if asked is None or asked.default is None or not waits_for_person(doc) or doc.timed_out(now) != TIMEOUT:
         return None
     fails, epoch = asked.reject_fails and asked.default == REJECT, doc.lease.next_epoch(now)
@@ -256,8 +257,8 @@ def _take_default(
     step = end(snapshot, wish, doc.lease.next_epoch(snapshot.now), definition, context)
     if isinstance(step, More):
         return Decision(answer=step)
-    left, asking = step.writes.states[state], doc.asked
+    left, asking = step.writes.states[state], asking_of(doc)
     assert asking is not None, "it has a default"
     if not left.waits_outside:
-        step.writes.states[state] = replace(left, asked=replace(asking, escalates_at=None, choice=asking.default))
+        step.writes.states[state] = left.attaching(replace(asking, escalates_at=None, choice=asking.default))
     return step.decision(step.run_status)

@@ -1,12 +1,12 @@
 """Lets others answer a human task too when nobody has in time, and tells them. Pure."""
 
-from dataclasses import replace
 from typing import Final
 
 from dcf.core.completing.waiting import next_look, told_to
 from dcf.core.documents.answers import Owed
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import StateDoc
+from dcf.features.people.model import Asking, asking_of
 
 ESCALATED: Final = "human_task_escalated"
 """Reason of the notices to those who are asked because nobody answered in time."""
@@ -14,15 +14,16 @@ ESCALATED: Final = "human_task_escalated"
 
 def look(snapshot: Snapshot, state: str, doc: StateDoc) -> Decision[Owed] | None:
     """Ask others too, if a human task was not answered in time. None if that is not due."""
-    is_due = doc.asked is not None and doc.escalates_at is not None and doc.escalates_at <= snapshot.now
-    return _escalated(state, doc, snapshot.now) if is_due else None
+    asked = asking_of(doc)
+    due = None if asked is None else asked.due_in(doc)
+    if asked is None or due is None or due > snapshot.now:
+        return None
+    return _escalated(state, doc, asked, snapshot.now)
 
 
-def _escalated(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
+def _escalated(state: str, doc: StateDoc, asked: Asking, now: int) -> Decision[Owed]:
     """Let those of the escalation answer too, and tell those of them who do not know of the task."""
-    asked = doc.asked
-    assert asked is not None, "the caller looked"
-    wider = replace(doc, asked=asked.escalated())
+    wider = doc.attaching(asked.escalated())
     fresh = [name for name in asked.escalates_to.names if name not in asked.to.names]
     told = {"epoch": doc.lease.epoch, "to": [*asked.escalates_to.people], "groups": [*asked.escalates_to.groups]}
     return Decision(

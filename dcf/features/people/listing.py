@@ -12,9 +12,10 @@ from typing import Final
 from dcf.core.documents.model import StateDoc
 from dcf.core.listing.cursors import unknown_cursor
 from dcf.errors import InvalidArgument
-from dcf.features.gates.model import OpenGate
+from dcf.features.gates.model import OpenGate, submission_of
 from dcf.features.people.answering import waits_for_person
 from dcf.features.people.description import Askees, HumanTask
+from dcf.features.people.model import asking_of
 from dcf.features.questions.model import Question
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
@@ -100,8 +101,9 @@ class HumanTaskQuery:
         """Return True if a state that a list names is open, and wanted."""
         if not waits_for_person(doc) or self.run not in (None, workflow_id) or self.state not in (None, state):
             return False
-        assert doc.asked is not None, "it waits for a person"
-        return self._is_for(doc.asked.to)
+        asked = asking_of(doc)
+        assert asked is not None, "it waits for a person"
+        return self._is_for(asked.to)
 
     def wants_question(self, workflow_id: str, question: Question) -> bool:
         """Return True if an open question that a list names is wanted."""
@@ -153,7 +155,7 @@ class HumanTaskRow:
             return gate_row(self.workflow_id, self.state, self.doc, self.gate)
         if self.question is not None:
             return _asked_by_holder(self.workflow_id, self.question)
-        asked, task = self.doc.asked, self.task
+        asked, task = asking_of(self.doc), self.task
         assert asked is not None, "a row is made of a state that waits for a person"
         shown: dict[str, Json] = {
             "workflow_id": self.workflow_id,
@@ -189,13 +191,14 @@ def _asked_by_holder(workflow_id: str, question: Question) -> dict[str, Json]:
 
 def gate_row(workflow_id: str, state: str, doc: StateDoc, gate: OpenGate) -> dict[str, Json]:
     """Return a gate as JSON, under the names that a human task has; what is empty is left out."""
+    submission = submission_of(doc)
     shown: dict[str, Json] = {
         "workflow_id": workflow_id,
         "state": state,
         "epoch": doc.lease.epoch,
         "title": f"Judge the output of '{state}' (gate '{gate.name}')",
         "gate": gate.name,
-        "content_sha256": None if doc.gated is None else doc.gated.sha256,
+        "content_sha256": None if submission is None else submission.sha256,
         "asked_by": doc.lease.owner_agent_id,
         "to": [*gate.to, *gate.people.people, *({"group": name} for name in gate.people.groups)],
         "since": to_text(gate.since),

@@ -6,22 +6,27 @@ Data only: `answering` decides who may answer, `escalation` what is due.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
+from dcf.asl.steps import OpenTask
+from dcf.core.documents.attached import Attached, Holder
+from dcf.core.documents.model import StateDoc
 from dcf.features.people.description import Askees, HumanTask
-from dcf.values.instants import SECOND, from_text, to_text
+from dcf.values.instants import SECOND, from_text, is_ahead, to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Asking:
+class Asking(Attached):
     """Who may answer (`to`), since `since`, in server microseconds, the title of the task and its choices.
 
     From `escalates_at` on those in `escalates_to` may answer too; None if that is not to happen, or has. It was set
     `escalate_after_s` ahead. `default` is the choice taken at the deadline, and `reject_fails` says whether rejecting
     is a failure. `answered_by` and `choice` are set by the answer; nobody answered where the default was taken.
     """
+
+    field: ClassVar[str] = "asked"
 
     to: Askees
     title: str
@@ -40,14 +45,58 @@ class Asking:
         """The names of the lists that the task is on, besides that of all and that of its run."""
         return (*(f"person:{name}" for name in self.to.people), *(f"group:{name}" for name in self.to.groups))
 
+    @property
+    def asked_first(self) -> tuple[str, ...]:
+        """The people and groups that are told when the state begins to wait for them."""
+        return self.to.names
+
+    def as_json(self) -> dict[str, Json]:
+        """Return what the document says; what is empty is left out."""
+        written: dict[str, Json] = {
+            "to": list(self.to.people),
+            "groups": list(self.to.groups),
+            "title": self.title,
+            "since": to_text(self.since),
+            "choices": list(self.choices),
+            "escalates_at": None if self.escalates_at is None else to_text(self.escalates_at),
+            "escalate_after_s": self.escalate_after_s,
+            "escalates_to": list(self.escalates_to.people),
+            "escalates_to_groups": list(self.escalates_to.groups),
+            "default": self.default,
+            "reject_fails": self.reject_fails or None,
+            "answered_by": self.answered_by,
+            "choice": self.choice,
+        }
+        return {name: value for name, value in written.items() if value not in (None, [])}
+
+    def due_in(self, doc: Holder) -> int | None:
+        """Return from when on others may answer too; None if that is not to happen, or has."""
+        return self.escalates_at if doc.waits_outside else None
+
+    def healed(self, now: int) -> "Asking":
+        """Return it with its time corrected if that lies too far ahead since the clock stepped back."""
+        after_s = self.escalate_after_s or 0
+        if self.escalates_at is None or not is_ahead(self.escalates_at, now, after_s):
+            return self
+        return replace(self, escalates_at=now + after_s * SECOND)
+
     def escalated(self) -> "Asking":
         """Return it as it is once those of the escalation may answer too."""
         return replace(self, to=self.to.plus(self.escalates_to), escalates_at=None)
 
 
-def asked_by(task: object, now: int) -> Asking:
-    """Return what the document of a state says that asks for this from now on; `syntax.RESOURCE` read the task."""
-    assert isinstance(task, HumanTask), "the language reads the input of a human task with `syntax.RESOURCE`"
+def asking_of(doc: StateDoc) -> Asking | None:
+    """Return what the document of a state says of the people that it asks; None if it asks nobody."""
+    return doc.attached_as(Asking)
+
+
+def begun(task: OpenTask, now: int) -> Asking | None:
+    """Return what the document of a state says that begins to ask people; None for a Task that asks nobody."""
+    return asked_by(task.asks, now) if isinstance(task.asks, HumanTask) else None
+
+
+def asked_by(task: HumanTask, now: int) -> Asking:
+    """Return what the document of a state says that asks for this from now on."""
     plan = task.escalation
     return Asking(
         to=task.to,
@@ -62,28 +111,8 @@ def asked_by(task: object, now: int) -> Asking:
     )
 
 
-def write_asked(asked: Asking) -> dict[str, Json]:
-    """Write it for a state document; what is empty is left out."""
-    written: dict[str, Json] = {
-        "to": list(asked.to.people),
-        "groups": list(asked.to.groups),
-        "title": asked.title,
-        "since": to_text(asked.since),
-        "choices": list(asked.choices),
-        "escalates_at": None if asked.escalates_at is None else to_text(asked.escalates_at),
-        "escalate_after_s": asked.escalate_after_s,
-        "escalates_to": list(asked.escalates_to.people),
-        "escalates_to_groups": list(asked.escalates_to.groups),
-        "default": asked.default,
-        "reject_fails": asked.reject_fails or None,
-        "answered_by": asked.answered_by,
-        "choice": asked.choice,
-    }
-    return {name: value for name, value in written.items() if value not in (None, [])}
-
-
 def read_asked(document: Json) -> Asking | None:
-    """Read what `write_asked` wrote; None for anything else. What an operator broke is left out."""
+    """Read what a state's document says; None for anything else. What an operator broke is left out."""
     if not isinstance(document, dict):
         return None
     return Asking(

@@ -31,6 +31,7 @@ from dcf.features.questions.model import (
     Questioned,
     Questions,
     opened,
+    questioned_of,
 )
 from dcf.features.questions.notes import check_text
 from dcf.values.instants import SECOND, to_text
@@ -143,10 +144,10 @@ def ask(snapshot: Snapshot, request: RunRequest, wish: Ask) -> RunDecision:
         for_planner=wish.to is None,
         gave_back=wish.give_back,
     )
-    before = Questioned(count=0) if doc.questions is None else doc.questions
+    before = questioned_of(doc) or Questioned(count=0)
     asked = Questioned(count=before.count + 1, open=(*before.open, opened(question)))
     changes = _given_back(snapshot, wish) if wish.give_back else WriteSet()
-    after = replace(changes.states.get(state, signed(doc, now)), questions=asked)
+    after = changes.states.get(state, signed(doc, now)).attaching(asked)
     if wish.give_back:
         after = replace(after, not_before=question.until, delay_s=wish.timeout_s, tries_from=doc.tries_from + 1)
     told: dict[str, Json] = {"question": question.question_id, "agent": question.asked_by, "text": question.text}
@@ -172,7 +173,8 @@ def _askees(wish: Ask, meta: Meta) -> Askees:
 
 
 def _unless_room(doc: StateDoc, talk: Questions, state: str, now: int) -> Refusal | None:
-    if doc.questions is not None and doc.questions.count >= MOST_OF_VISIT:
+    questioned = questioned_of(doc)
+    if questioned is not None and questioned.count >= MOST_OF_VISIT:
         return refusals.too_many_questions(state)
     return refusals.questions_full() if len(_kept(talk, now)) >= MOST_KEPT else None
 
@@ -259,7 +261,8 @@ def _unless_open(meta: Meta, doc: StateDoc, question: Question) -> Refusal | Non
         return run_over(meta.status)
     if question.is_given_up:
         return refusals.given_up(question)
-    is_current = doc.questions is not None and doc.questions.waits_for(question.question_id)
+    questioned = questioned_of(doc)
+    is_current = questioned is not None and questioned.waits_for(question.question_id)
     return refusals.state_moved_on(question, doc) if doc.status.is_terminal or not is_current else None
 
 
@@ -285,8 +288,9 @@ def closed(snapshot: Snapshot, meta: Meta, doc: StateDoc, questions: tuple[Quest
     A state that was given back for the answer can be taken from now on. The asker is told, and so are its agents.
     """
     state, now = questions[0].state, snapshot.now
-    assert doc.questions is not None, "the caller looked"
-    after = replace(doc, questions=doc.questions.without(one.question_id for one in questions))
+    questioned = questioned_of(doc)
+    assert questioned is not None, "the caller looked"
+    after = doc.attaching(questioned.without(one.question_id for one in questions))
     notices = [_told(one, doc) for one in questions]
     if any(_is_awaited(one, doc) for one in questions):
         after = replace(after, not_before=now, delay_s=None)

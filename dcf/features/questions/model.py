@@ -6,8 +6,10 @@ clock, diagnosis and lists need no other, and a lease costs no further read wher
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
+from dcf.core.documents.attached import Attached, Holder
+from dcf.core.documents.model import StateDoc
 from dcf.features.people.description import Askees
 from dcf.values.instants import from_text, to_text
 from dcf.values.json_text import Json
@@ -98,8 +100,10 @@ class Open:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Questioned:
+class Questioned(Attached):
     """How many questions were asked in this visit of a state, and those that wait for their answers."""
+
+    field: ClassVar[str] = "questions"
 
     count: int
     open: tuple[Open, ...] = ()
@@ -109,6 +113,28 @@ class Questioned:
         """When the next of them is given up; None if none waits."""
         return min((one.until for one in self.open), default=None)
 
+    def as_json(self) -> dict[str, Json]:
+        """Return what the document says."""
+        waiting: list[Json] = [
+            {
+                "id": question.question_id,
+                "title": question.title,
+                "since": to_text(question.asked_at),
+                "until": to_text(question.until),
+                **_write_to(question.to, question.for_planner),
+            }
+            for question in self.open
+        ]
+        return {"count": self.count} | ({"open": waiting} if waiting else {})
+
+    def due_in(self, doc: Holder) -> int | None:  # noqa: ARG002 - whatever else the state waits for
+        """Return when the next of them is given up; None if none waits."""
+        return self.due
+
+    def awaits_answer(self) -> bool:
+        """Return True if a question waits."""
+        return bool(self.open)
+
     def waits_for(self, question_id: str) -> bool:
         """Return True if this question still waits for its answer."""
         return any(one.question_id == question_id for one in self.open)
@@ -117,6 +143,11 @@ class Questioned:
         """Return what is left once these are answered or given up."""
         gone = set(question_ids)
         return replace(self, open=tuple(one for one in self.open if one.question_id not in gone))
+
+
+def questioned_of(doc: StateDoc) -> Questioned | None:
+    """Return what the document of a state says of its questions; None if it says nothing."""
+    return doc.attached_as(Questioned)
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -153,23 +184,8 @@ def opened(question: Question) -> Open:
     )
 
 
-def write_asked_of(asked: Questioned) -> dict[str, Json]:
-    """Write what a state's document says of its questions."""
-    waiting: list[Json] = [
-        {
-            "id": one.question_id,
-            "title": one.title,
-            "since": to_text(one.asked_at),
-            "until": to_text(one.until),
-            **_write_to(one.to, one.for_planner),
-        }
-        for one in asked.open
-    ]
-    return {"count": asked.count} | ({"open": waiting} if waiting else {})
-
-
-def read_asked_of(document: Json) -> Questioned | None:
-    """Read what `write_asked_of` wrote; None for anything else."""
+def read_questioned(document: Json) -> Questioned | None:
+    """Read what a state's document says; None for anything else."""
     if not isinstance(document, dict):
         return None
     waiting = document.get("open")

@@ -16,7 +16,7 @@ from dcf.errors import UnknownRun
 from dcf.features.questions import asking, notes, refusals
 from dcf.features.questions.asking import Ask, QuestionAnswer
 from dcf.features.questions.correcting import Corrections
-from dcf.features.questions.model import NO_TALK, Questions
+from dcf.features.questions.model import NO_TALK, Questions, questioned_of
 from dcf.features.questions.notes import Note
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
@@ -100,14 +100,14 @@ class Talking:
 
         `doc` is its document; where it tells of none, nothing is read.
         """
-        if doc.questions is None:
+        if questioned_of(doc) is None:
             return []
         path = self._plane.path(workflow_id, state)
         found = self._store.read(workflow_id, ReadSet(states=with_scopes([path]), talk=True))
         if found.meta is None:
             return []
         visit = entry_epoch_of(path, found.states.get, found.meta)
-        waiting = found.states.get(path, doc).questions
+        waiting = questioned_of(found.states.get(path, doc))
         # After a retry of the run nobody waits for what was open before; the visit is the same.
         return [
             asking.shown(one)

@@ -323,7 +323,7 @@ def test_an_operator_ends_a_unit_that_waits_for_its_review(real: World, how: str
     assert isinstance(real.lifecycle.resolve(run, wish_of("A", **told)), RunAnswer)
     doc = real.doc(run, "A")
     ends = {"output": "succeeded", "skip": "skipped", "error": "failed"}
-    assert (doc.status, doc.kind, doc.gated) == (ends[how], None, None)
+    assert (doc.status, doc.kind, doc.attached) == (ends[how], None, ())
     check(server, run)
     if how == "error":
         assert isinstance(real.lifecycle.resolve(run, wish_of("A", output=3)), RunAnswer), "what failed can be ended"
@@ -340,7 +340,7 @@ def test_a_unit_that_is_skipped_while_it_is_judged_waits_for_nobody(real: World)
     real.try_complete(run, "C", real.acquire(run, "C"), output=1)
     assert isinstance(server.seal(run, "G", force=True), RunAnswer)
     doc = real.doc(run, "C")
-    assert (doc.status, doc.kind, doc.gated) == ("skipped", None, None)
+    assert (doc.status, doc.kind, doc.attached) == ("skipped", None, ())
     check(server, run)
 
 
