@@ -11,11 +11,13 @@ from typing import Final, TypeAlias, TypeVar
 from dcf.asl.steps import Advance
 from dcf.core.completing.transition import Claimant, Transition
 from dcf.core.completing.updates import Update
+from dcf.core.definitions.extensions import ENDS, EndExtensions, EndReads
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.answers import Updated
 from dcf.core.documents.attached import ATTACHED, AttachedKind, AttachedKinds
 from dcf.core.documents.decision import Decision, More, Snapshot
 from dcf.core.documents.model import RunStatus
+from dcf.core.documents.parts import Parts
 from dcf.core.documents.usage import UsageReport
 from dcf.core.leasing.extensions import LEASING, Hold, LeaseExtensions, Look
 from dcf.values.json_text import Json
@@ -65,7 +67,10 @@ class Flow:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Capability:
-    """What a capability offers to decisions. `endings` are by what the clock found due (`Owed.fired`)."""
+    """What a capability offers to decisions. `endings` are by what the clock found due (`Owed.fired`).
+
+    `look_reads` and `end_reads` are what is read of parts of the run for the looks, and before a state ends.
+    """
 
     name: str
     completion: CompletionStep | None = None
@@ -73,6 +78,8 @@ class Capability:
     flow: Flow | None = None
     holds: Hold | None = None
     looks: Look | None = None
+    look_reads: Parts = field(default_factory=dict)
+    end_reads: EndReads | None = None
     endings: Mapping[str, Ending] = field(default_factory=dict)
     attached: AttachedKind | None = None
 
@@ -80,21 +87,23 @@ class Capability:
 class Extensions(Tables):
     """The tables of what is installed. Each has the order of the capabilities: a completion meets the first one first.
 
-    Those of `leasing` and of what is `attached` to states are filled with them.
+    Those of `leasing`, of what is `attached` to states and of what `ends` read are filled with them.
     """
 
     filled_by = "dcf.features.installed"
     leasing: LeaseExtensions
     attached: AttachedKinds
+    ends: EndExtensions
 
     completions: tuple[CompletionStep, ...]
     charging: Charging
     flow: Flow
     endings: Mapping[str, Ending]
 
-    def __init__(self, leasing: LeaseExtensions, attached: AttachedKinds) -> None:
+    def __init__(self, leasing: LeaseExtensions, attached: AttachedKinds, ends: EndExtensions) -> None:
         self.leasing = leasing
         self.attached = attached
+        self.ends = ends
 
     def install(self, capabilities: Iterable[Capability]) -> None:
         """Fill the tables. Raise ValueError if two capabilities offer what there is only one of."""
@@ -111,6 +120,8 @@ class Extensions(Tables):
         self.endings = dict(endings)
         self.leasing.holds = tuple(one.holds for one in installed if one.holds is not None)
         self.leasing.looks = tuple(one.looks for one in installed if one.looks is not None)
+        self.leasing.look_reads = {part: wanted for one in installed for part, wanted in one.look_reads.items()}
+        self.ends.reads = tuple(one.end_reads for one in installed if one.end_reads is not None)
         self.attached.kinds = tuple(sorted(kinds, key=lambda kind: kind.field))
         self.attached.fields = frozenset(kind.field for kind in kinds)
         self.attached.begun = tuple(kind.begun for kind in self.attached.kinds if kind.begun is not None)
@@ -124,7 +135,7 @@ def _single(offers: Iterable[Offer | None]) -> Offer:
     return found[0]
 
 
-EXTENSIONS: Final = Extensions(LEASING, ATTACHED)
+EXTENSIONS: Final = Extensions(LEASING, ATTACHED, ENDS)
 
 
 def steps_of(definition: Definition) -> tuple[Through, ...]:

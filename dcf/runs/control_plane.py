@@ -27,6 +27,7 @@ from dcf.core.documents.model import RunStatus
 from dcf.core.documents.refusals import unless_full
 from dcf.core.extensions import EXTENSIONS, Ending
 from dcf.core.leasing import attention, healing, lease
+from dcf.core.leasing.extensions import LEASING
 from dcf.core.lifecycle import creation, finalization, growing_timeouts, kickoff
 from dcf.errors import UnknownState
 from dcf.ports import ItemSource, NoItems
@@ -244,7 +245,7 @@ class ControlPlane:
 
     def look(self, workflow_id: str, path: str) -> Owed:
         """Handle the due timer of an open state. Called by the clock."""
-        reads = ReadSet(states=with_scopes([path]), timers=(path,), talk=True)
+        reads = ReadSet(states=with_scopes([path]), timers=(path,), parts=LEASING.look_reads)
         answer = self._store.transact(workflow_id, reads, lambda snapshot: attention.look(fenced(snapshot), path))
         fired = answer.fired or ""
         ending = EXTENSIONS.endings.get(fired) or _ENDINGS.get(fired)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from dcf.asl.tasks.extensions import LANGUAGE, Language
+from dcf.core.definitions.extensions import EndExtensions
 from dcf.core.documents.attached import AttachedKind, AttachedKinds
 from dcf.core.documents.codec import read_state, write_state
 from dcf.core.documents.model import StateDoc
@@ -17,13 +18,13 @@ from dcf.features.people.model import Asking
 from dcf.features.questions.model import Questioned
 from dcf.runs.loading import RunExtensions
 from dcf.runs.notifying.contents import NoticeExtensions
-from dcf.store.extensions import ListExtensions
+from dcf.store.extensions import ListExtensions, PartExtensions
 from tests.core.build import definition
 
 
 def empty() -> Extensions:
     """Return tables that are not filled yet."""
-    return Extensions(LeaseExtensions(), AttachedKinds())
+    return Extensions(LeaseExtensions(), AttachedKinds(), EndExtensions())
 
 
 def test_tables_raise_before_capabilities_are_installed() -> None:
@@ -38,6 +39,8 @@ def test_tables_raise_before_capabilities_are_installed() -> None:
         _ = ListExtensions().opened
     with pytest.raises(RuntimeError, match=r"gates.*dcf\.features\.installed_language"):
         _ = Language().gates
+    with pytest.raises(RuntimeError, match=r"rows.*dcf\.features\.installed_parts"):
+        _ = PartExtensions().rows
     with pytest.raises(RuntimeError, match=r"contents.*dcf\.features\.installed_notices"):
         _ = NoticeExtensions().contents
     with pytest.raises(RuntimeError, match=r"growing.*dcf\.features\.installed_runs"):

@@ -69,7 +69,8 @@ class Definition:
     `areas` are of the Tasks that name some: which files they are about.
     `units` are those of a run that grows (`grown`); a workflow has none. `needed` is what `needs` worked out for writes
     to its states; it is thrown away with the definition, or when there is too much of it. `steps` are what
-    completions go through (`core/extensions.py: steps_of`); None until the first one. `is_gated`: a Task has a gate.
+    completions go through (`core/extensions.py: steps_of`), `end_reads` what capabilities read before a state ends
+    (`extensions.py: parts_to_end`); None until the first one. `is_gated`: a Task has a gate.
     """
 
     document: Mapping[str, Json]
@@ -95,6 +96,7 @@ class Definition:
         default_factory=dict, init=False, repr=False, compare=False
     )
     steps: tuple[Callable[..., Any], ...] | None = field(default=None, init=False, repr=False, compare=False)
+    end_reads: tuple[Callable[..., Any], ...] | None = field(default=None, init=False, repr=False, compare=False)
     is_gated: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

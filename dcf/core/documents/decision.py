@@ -2,22 +2,19 @@
 
 A decision is a pure function `Snapshot -> Decision`. The store reads what `ReadSet` lists and writes `WriteSet` in one
 transaction. If that transaction loses a race, the decision runs again. Each kind of read is one field of `ReadSet` and
-one of `Snapshot`, each kind of write one field of `WriteSet`; the store has one function for each.
+one of `Snapshot`, each kind of write one field of `WriteSet`; the store has one function for each. Parts of a run
+that capabilities keep are read and written by `parts`.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from dcf.asl.steps import Entry
 from dcf.core.documents.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
+from dcf.core.documents.parts import Part, Parts, Seen, Written
 from dcf.core.documents.signals import Signals
 from dcf.core.documents.usage import Charge
-from dcf.features.gates.model import GateRecord
-from dcf.features.growing.counts import Growth
-from dcf.features.growing.model import Unit
-from dcf.features.journal.model import JournalEntry, JournalSeen
-from dcf.features.questions.model import Questions
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 
@@ -51,10 +48,9 @@ class ReadSet:
     Of a Parallel or Map: `scopes` asks for its recorded entry, `items` for single items by index, `tallies` for the
     counts of ended branches. `receipts` asks for older receipts by state and request, `run_receipts` for those of
     requests about the whole run; the snapshot has each, None if there is none. `briefed` are states whose input stands
-    in their instructions: it is shown, and no state is claimed for it. `signals` and `talk`, which are watched too, are
-    those of the run; so are the sums of `usage`, the journal, of which these entries are read (`kinds.TAIL`: none of
-    them), and its `growth`. `gates` are states whose record of verdicts is needed; their documents are watched. `other`
-    is what the decision rests on of another run, which is not watched.
+    in their instructions: it is shown, and no state is claimed for it. `signals`, which are watched too, are those of
+    the run; so are the sums of `usage`. `parts` says what is needed of what capabilities keep of the run; how that is
+    watched, they know. `other` is what the decision rests on of another run, which is not watched.
     """
 
     states: tuple[str, ...] = ()
@@ -73,11 +69,8 @@ class ReadSet:
     seeker: Seeker = Seeker()
     claims: tuple[str, ...] = ()
     signals: bool = False
-    talk: bool = False
     usage: bool = False
-    gates: tuple[str, ...] = ()
-    journal: tuple[str, ...] = ()
-    growth: bool = False
+    parts: Parts = field(default_factory=dict, hash=False)
     whole_meta: bool = False
     audit: bool = False
     other: "OtherRun | None" = None
@@ -117,8 +110,8 @@ class Snapshot:
     of Maps by path and index. `void` are the states that are shown as cancelled because the scope around them has
     ended, as they stand. `page` is the number of open states that were looked at, `taken` are those that others are
     about to take, and `held` those that are leased, by when the clock looks at them, or 0 once it has reminded of them.
-    `signals`, `talk`, `usage`, `journal` and `growth` are None if they were not read; so is `other`, what was read of
-    another run.
+    `signals` and `usage` are None if they were not read; so is `other`, what was read of another run. `parts` are
+    those that were read.
     """
 
     now: int
@@ -141,12 +134,13 @@ class Snapshot:
     meta_document: Mapping[str, Json] | None = None
     audit: Mapping[str, Json] | None = None
     signals: Signals | None = None
-    talk: Questions | None = None
     usage: Mapping[str, int] | None = None
-    gates: Mapping[str, GateRecord | None] = field(default_factory=dict)
-    journal: JournalSeen | None = None
-    growth: Growth | None = None
+    parts: Parts = field(default_factory=dict)
     other: "Snapshot | None" = None
+
+    def part(self, part: Part[Any, Seen, Any]) -> Seen | None:
+        """Return what was read of a part of the run; None if it was not read."""
+        return self.parts.get(part)
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -194,12 +188,11 @@ class WriteSet:
     removes the timer. `sooner` only brings such times forward, for states that were not watched: one that has ended
     meanwhile gets none. `claims` maps the fingerprint of a claiming token to the claimed state, so that a repeated
     claim finds it; None removes it. `receipts` are older ones, by state and request; `run_receipts` those of requests
-    about the whole run. `forgotten` are states of which nothing else is kept. `signals` are the run's as each step left
-    them; the last are written. `talk` are its notes and questions, `journal` entries that are new or whose issue was
-    resolved, `gates` the records of verdicts by state, `usage` reports of what work used up, to be added to the run's
-    sums. Of a run that grows, `units` are added, with the agents in `agents`; `growth` are its counts as each step left
-    them. `evaluated` are the marks of risky evaluations that have ended (`core/completing/evaluation_marks.py`);
-    `absolved`: all marks of the run are taken off.
+    about the whole run. `forgotten` are states of which nothing else is kept. `signals` are the run's as each step
+    left them; the last are written. `usage` are reports of what work used up, to be added to the run's sums. `agents`
+    are those of states that are new. `parts` is what is written of what capabilities keep of the run. `evaluated` are
+    the marks of risky evaluations that have ended (`core/completing/evaluation_marks.py`); `absolved`: all marks of
+    the run are taken off.
 
     Of a Parallel or Map: `opened` resets its counts, `sizes` holds the number of branches of those opened, `items` the
     items of a Map. `ended` adds to the counts, `dropped` deletes outputs of earlier visits, and `results` are values
@@ -233,17 +226,22 @@ class WriteSet:
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)
     run_receipts: dict[str, RunReceipt] = field(default_factory=dict)
     signals: list[Signals] = field(default_factory=list)
-    talk: Questions | None = None
     usage: list[Charge] = field(default_factory=list)
-    gates: dict[str, GateRecord] = field(default_factory=dict)
-    journal: list[JournalEntry] = field(default_factory=list)
-    growth: list[Growth] = field(default_factory=list)
-    units: list[Unit] = field(default_factory=list)
+    parts: dict[Part[Any, Any, Any], Any] = field(default_factory=dict)
     agents: dict[str, Json] = field(default_factory=dict)
     evaluated: tuple[str, ...] = ()
     absolved: bool = False
     listed: bool = False
     assigned: tuple[str, ...] = ()
+
+    def put(self, part: Part[Any, Any, Written], written: Written) -> None:
+        """Write this of a part of the run, together with what is written of it already."""
+        before = self.parts.get(part)
+        self.parts[part] = written if before is None else part.together(before, written)
+
+    def written(self, part: Part[Any, Any, Written]) -> Written | None:
+        """Return what is written of a part of the run; None if nothing is."""
+        return self.parts.get(part)
 
     def add(self, more: "WriteSet") -> None:
         """Add the changes of a lease that is granted in the same transaction."""
@@ -290,9 +288,9 @@ class Remaining:
 class More:
     """Returned instead of an answer if the decision needs more than was read; nothing is written.
 
-    `states` are further documents to read. `page`: of the open states, in place of single ones that were thought to be
-    ready and are not. `journal`: what its last entry is. `seeker` says for whom, if what was read first was not for a
-    claim of ready states.
+    `states` are further documents to read. `page`: of the open states, in place of single ones that were thought to
+    be ready and are not. `parts`: of what capabilities keep of the run. `seeker` says for whom, if what was read
+    first was not for a claim of ready states.
     """
 
     scopes: tuple[str, ...] = ()
@@ -300,7 +298,7 @@ class More:
     receipts: tuple[tuple[str, str], ...] = ()
     states: tuple[str, ...] = ()
     usage: bool = False
-    journal: bool = False
+    parts: Parts = field(default_factory=dict)
     page: bool = False
     seeker: Seeker | None = None
 

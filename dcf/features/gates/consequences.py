@@ -17,7 +17,7 @@ from dcf.core.documents.notices import NoticeKind
 from dcf.core.leasing.attention import latest_look
 from dcf.core.lifecycle.blocking import has_room
 from dcf.features.gates.gate import Gate
-from dcf.features.gates.model import GateRecord, GateVerdict, OpenGate, Submission, open_gates
+from dcf.features.gates.model import RECORDS, GateRecord, GateVerdict, OpenGate, Submission, open_gates
 from dcf.features.journal.model import LONGEST_KEY
 from dcf.features.journal.writing import open_issue
 from dcf.features.people.description import Askees
@@ -86,7 +86,7 @@ def opened(case: GateCase) -> WriteSet:
 def judged(case: GateCase, doc: StateDoc) -> WriteSet:
     """Return the changes that write the document and the record of a state, and when the clock looks at it."""
     look = latest_look(doc, case.meta, case.now)
-    return WriteSet(states={case.state: doc}, gates={case.state: case.kept}, timers={case.state: look})
+    return WriteSet(states={case.state: doc}, parts=RECORDS.written({case.state: case.kept}), timers={case.state: look})
 
 
 def sent_back(case: GateCase, verdict: GateVerdict, *, tells: bool) -> tuple[GateCase, WriteSet]:

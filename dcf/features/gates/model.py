@@ -7,10 +7,12 @@ a document that is watched.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 from dcf.core.documents.attached import Attached, Holder
+from dcf.core.documents.decision import Snapshot
 from dcf.core.documents.model import StateDoc
+from dcf.core.documents.parts import Part, every_name
 from dcf.features.people.description import Askees
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json
@@ -230,6 +232,24 @@ class GateRecord:
 
 
 NO_GATES: Final = GateRecord()
+
+
+Records: TypeAlias = Mapping[str, GateRecord | None]
+
+
+def _records(records: Records, written: Records) -> Records:
+    return {**records, **written}
+
+
+RECORDS: Final = Part[tuple[str, ...], Records, Records](
+    name="gates", both=every_name, after=_records, together=_records
+)
+"""The records of verdicts, by state. They are not watched: every change of one is also a change of its state."""
+
+
+def record_of(snapshot: Snapshot, state: str) -> GateRecord:
+    """Return the record of a state; an empty one if it has none."""
+    return (snapshot.part(RECORDS) or {}).get(state) or NO_GATES
 
 
 def _write_open(one: OpenGate) -> dict[str, Json]:

@@ -15,7 +15,7 @@ from dcf.core.documents.refusals import run_over, state_terminal
 from dcf.errors import InvalidArgument
 from dcf.features.gates import refusals
 from dcf.features.gates.consequences import GateCase
-from dcf.features.gates.model import submission_of
+from dcf.features.gates.model import RECORDS, submission_of
 from dcf.features.gates.submitting import case_of, content_sha256
 from dcf.features.gates.verdicts import after_pass
 from dcf.values.instants import to_text
@@ -130,7 +130,7 @@ def _noted(case: GateCase, events: list[Event], said: Mapping[str, Json]) -> Run
         "run_status": RunStatus.RUNNING.value,
         "next_states": [],
     }
-    changes = WriteSet(states={case.state: case.doc}, gates={case.state: case.kept}, events=events)
+    changes = WriteSet(states={case.state: case.doc}, parts=RECORDS.written({case.state: case.kept}), events=events)
     return Decision(answer=RunAnswer(answer=told, at=case.now), changes=changes)
 
 

@@ -13,18 +13,20 @@ from typing import Final
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.listing.checks import ListKind
 from dcf.features.gates.listing import ANY, GatePlace, GateQuery
-from dcf.features.gates.model import GateRecord, open_gates, read_record, submission_of
+from dcf.features.gates.model import RECORDS, GateRecord, Records, open_gates, read_record, submission_of, write_record
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
-from dcf.store.extensions import StateLists
+from dcf.store.extensions import PartRow, StateLists
 from dcf.store.forms.form import DocumentForm
 from dcf.store.keys.parts import encode_state, member, read_member
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import ask, take_off_unless
+from dcf.store.transaction.reading import fields_of_hash
 from dcf.store.transaction.state_texts import read_text
+from dcf.store.transaction.writing import Packet
 from dcf.values.instants import SECOND
-from dcf.values.json_text import Json, load
+from dcf.values.json_text import Json, dump_bytes, load
 from dcf.values.records import record
 
 WAITING: Final = "cp:idx:gates:"
@@ -190,6 +192,19 @@ LISTED: Final = StateLists(
     kind=ListKind.GATES,
     prefix=WAITING,
     is_listed=lambda doc: doc.is_judged,
-    row="gates",
+    part=RECORDS,
     opened=listed_commands,
 )
+
+
+def _write(packet: Packet, run: RunKeys, records: Records) -> None:
+    fields = [
+        part
+        for path, kept in records.items()
+        if kept is not None
+        for part in (encode_state(path), dump_bytes(write_record(kept)))
+    ]
+    packet.others.append(("HSET", run.gates, *fields))
+
+
+ROW: Final = PartRow(part=RECORDS, ask=fields_of_hash(lambda run: run.gates, encode_state, read_record), write=_write)

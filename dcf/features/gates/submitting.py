@@ -36,11 +36,12 @@ from dcf.features.gates.gate import GATE_FAILED, Gate
 from dcf.features.gates.model import (
     FAILS,
     MOST_SUBMISSIONS,
-    NO_GATES,
     PASSES,
+    RECORDS,
     GateRecord,
     GateVerdict,
     Judged,
+    record_of,
     submission_of,
 )
 from dcf.values.digest import definition_sha256
@@ -68,7 +69,7 @@ def case_of(snapshot: Snapshot, state: str, definition: Definition, output: Json
         doc=snapshot.states[state],
         meta=snapshot.meta,
         gates=gates_of(definition, state),
-        kept=(snapshot.gates.get(state) or NO_GATES).of_visit(visit_of(snapshot, state)),
+        kept=record_of(snapshot, state).of_visit(visit_of(snapshot, state)),
         output=output,
         now=snapshot.now,
         instructions=instructions_of(definition, state),
@@ -224,5 +225,5 @@ def _with(decision: Written, case: GateCase, told: list[Event]) -> Written:
     if not isinstance(decision.answer, Updated):
         return decision
     changes = decision.changes or WriteSet()
-    kept = {**changes.gates, case.state: case.kept}
-    return replace(decision, changes=replace(changes, gates=kept, events=[*told, *changes.events]))
+    changes.put(RECORDS, {case.state: case.kept})
+    return replace(decision, changes=replace(changes, events=[*told, *changes.events]))

@@ -41,6 +41,7 @@ from dcf.features.gates.model import (
     FAILS,
     MOST_UNAVAILABLE,
     PASSES,
+    RECORDS,
     UNAVAILABLE,
     GateVerdict,
     Judged,
@@ -351,7 +352,7 @@ def _ended(
     if isinstance(step, More):
         return Decision(answer=step)
     _keep_receipt(step, case)
-    step.writes.gates[case.state] = kept
+    step.writes.put(RECORDS, {case.state: kept})
     step.writes.claims.update({} if doc.claim is None else {doc.claim: None})
     after = replace(case, doc=step.writes.states[case.state])
     return step.decision(_answer(after, told, step))

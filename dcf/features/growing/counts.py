@@ -6,7 +6,9 @@ a unit is added, or a unit that is completed while it is reopened, is decided on
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import Final
 
+from dcf.core.documents.parts import Part, every_name, last
 from dcf.core.documents.stored_values import count_of, object_of
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
@@ -69,6 +71,9 @@ class Growth:
 
 
 NO_GROWTH = Growth()
+
+GROWTH: Final = Part[tuple[str, ...], Growth, Growth](name="growth", both=every_name, after=last, together=last)
+"""The counts of a run that grows, as each step leaves them. They are watched."""
 
 
 def write_growth(growth: Growth) -> dict[str, Json]:

@@ -7,8 +7,10 @@ Where a unit stands (status, lease, what it waits for) is in its state document,
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
+from operator import add
 from typing import Final, Literal, TypeAlias
 
+from dcf.core.documents.parts import Part, every_name
 from dcf.core.documents.stored_values import object_of
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json
@@ -197,3 +199,9 @@ def _text(value: Json) -> str | None:
 
 def _texts(value: Json) -> tuple[str, ...]:
     return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
+
+
+UNITS: Final = Part[tuple[str, ...], tuple[Unit, ...], tuple[Unit, ...]](
+    name="units", both=every_name, after=add, together=add
+)
+"""Units that are added to a run. Its definition has those that were added before (`unit_cache`)."""

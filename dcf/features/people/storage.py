@@ -263,7 +263,6 @@ LISTED: Final = StateLists(
     kind=ListKind.HUMAN_TASKS,
     prefix=ASKED,
     is_listed=_is_listed,
-    row="states",
     opened=opened_commands,
     ended=ended_commands,
 )

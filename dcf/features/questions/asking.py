@@ -27,6 +27,7 @@ from dcf.features.questions.model import (
     MOST_KEPT,
     MOST_OF_VISIT,
     NO_TALK,
+    TALK,
     Question,
     Questioned,
     Questions,
@@ -125,7 +126,7 @@ def of_visit(talk: Questions, state: str, visit: int) -> tuple[Question, ...]:
 def ask(snapshot: Snapshot, request: RunRequest, wish: Ask) -> RunDecision:
     """Keep the question, tell whom it is for, and give the state back if its holder wishes so."""
     state, doc, meta, now = wish.state, snapshot.states[wish.state], snapshot.meta, snapshot.now
-    talk = snapshot.talk or NO_TALK
+    talk = snapshot.part(TALK) or NO_TALK
     assert meta is not None, "the control plane checks that the run exists before it decides"
     refusal = unless_holder(doc, meta, state, wish.token) or _unless_room(doc, talk, state, now)
     if refusal is not None:
@@ -157,7 +158,7 @@ def ask(snapshot: Snapshot, request: RunRequest, wish: Ask) -> RunDecision:
         answer=RunAnswer(answer=_asked_answer(question), at=now),
         changes=replace(
             changes,
-            talk=replace(talk, asked=question.number, questions=(*_kept(talk, now), question)),
+            parts=TALK.written(replace(talk, asked=question.number, questions=(*_kept(talk, now), question))),
             states={state: after},
             events=[Event(type="QuestionAsked", state=state, data=request.told(**told)), *changes.events],
             notices=[*changes.notices, *_asking(question)],
@@ -231,7 +232,7 @@ def _asking(question: Question) -> list[Notice]:
 @decided_once
 def answer(snapshot: Snapshot, request: RunRequest, reply: QuestionAnswer, question: Question) -> RunDecision:
     """Keep the answer and tell the asker. `question` is the one that was found before; it is read again."""
-    meta, now, talk = snapshot.meta, snapshot.now, snapshot.talk or NO_TALK
+    meta, now, talk = snapshot.meta, snapshot.now, snapshot.part(TALK) or NO_TALK
     doc, kept = snapshot.states[question.state], talk.question(reply.question_id)
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if kept is None:
@@ -248,7 +249,7 @@ def answer(snapshot: Snapshot, request: RunRequest, reply: QuestionAnswer, quest
         answer=RunAnswer(answer={**given, "answer": reply.answer, "asked_by": done.asked_by}, at=now),
         changes=replace(
             changes,
-            talk=talk.with_question(done),
+            parts=TALK.written(talk.with_question(done)),
             events=[Event(type="QuestionAnswered", state=done.state, data=request.told(**told))],
         ),
     )

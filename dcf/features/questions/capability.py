@@ -3,10 +3,14 @@
 from typing import Final
 
 from dcf.core.documents.attached import AttachedKind
+from dcf.core.documents.parts import WHOLE
 from dcf.core.extensions import Capability
-from dcf.features.questions.model import Questioned, read_questioned
+from dcf.features.questions.model import TALK, Questioned, read_questioned
 from dcf.features.questions.unanswered import look
 
 QUESTIONS: Final = Capability(
-    name="questions", looks=look, attached=AttachedKind(field=Questioned.field, read=read_questioned)
+    name="questions",
+    looks=look,
+    look_reads=TALK.wanted(WHOLE),
+    attached=AttachedKind(field=Questioned.field, read=read_questioned),
 )

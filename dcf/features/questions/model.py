@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final
 
 from dcf.core.documents.attached import Attached, Holder
 from dcf.core.documents.model import StateDoc
+from dcf.core.documents.parts import Part, every_name, last
 from dcf.features.people.description import Askees
 from dcf.values.instants import from_text, to_text
 from dcf.values.json_text import Json
@@ -170,6 +171,9 @@ class Questions:
 
 
 NO_TALK: Final = Questions()
+
+TALK: Final = Part[tuple[str, ...], Questions, Questions](name="talk", both=every_name, after=last, together=last)
+"""What is said in a run. It is watched."""
 
 
 def opened(question: Question) -> Open:

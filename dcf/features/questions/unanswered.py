@@ -4,7 +4,7 @@ from dcf.core.documents.answers import Owed
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import StateDoc
 from dcf.features.questions.asking import closed
-from dcf.features.questions.model import NO_TALK, questioned_of
+from dcf.features.questions.model import NO_TALK, TALK, questioned_of
 from dcf.values.records import replace
 
 
@@ -17,7 +17,7 @@ def look(snapshot: Snapshot, state: str, doc: StateDoc) -> Decision[Owed] | None
 
 def _give_up(snapshot: Snapshot, state: str) -> Decision[Owed]:
     """Give up what is due. A state that was given back for an answer can be taken again, without one."""
-    doc, talk = snapshot.states[state], snapshot.talk or NO_TALK
+    doc, talk = snapshot.states[state], snapshot.part(TALK) or NO_TALK
     assert snapshot.meta is not None, "the clock looks at runs that exist"
     questioned = questioned_of(doc)
     assert questioned is not None, "a question about it is due"
@@ -31,7 +31,7 @@ def _give_up(snapshot: Snapshot, state: str) -> Decision[Owed]:
         talk = talk.with_question(one)
     changes = replace(
         closed(snapshot, snapshot.meta, doc, questions),
-        talk=talk,
+        parts=TALK.written(talk),
         events=[
             Event(type="QuestionExpired", state=state, data={"question": one.question_id, "agent": one.asked_by})
             for one in questions

@@ -15,7 +15,7 @@ from dcf.features.diagnosis.model import Cause
 from dcf.features.gates import storage as gate_lists
 from dcf.features.gates.judges import Judge
 from dcf.features.gates.listing import GateQuery
-from dcf.features.gates.model import MOST_VERDICTS, Judged, open_gates, submission_of
+from dcf.features.gates.model import MOST_VERDICTS, RECORDS, Judged, open_gates, record_of, submission_of
 from dcf.features.gates.overriding import Override
 from dcf.features.gates.submitting import content_sha256
 from dcf.features.gates.syntax import gates_given
@@ -345,7 +345,7 @@ def test_override_reason_lost(world: World) -> None:
         "review",
     )
     assert event.data["content_sha256"] == content_sha256(GOOD)
-    kept = world.store.read(run, ReadSet(states=("A",), gates=("A",))).gates["A"]
+    kept = record_of(world.store.read(run, ReadSet(states=("A",), parts=RECORDS.wanted(("A",)))), "A")
     assert kept is not None
     assert kept.waived["review"]["reason"] == "checked by phone"
 
@@ -666,7 +666,7 @@ def test_a_run_without_gates_sends_no_further_command(world: World, writes: bool
         world.update(run, "A", token, output=1)
     world.complete(run, "A", token, GOOD)
     assert world.ask("EXISTS", world.store.keys(run).gates) == 0
-    assert needs.to_end(world.plane.run(run).definition, "A").gates == ()
+    assert needs.to_end(world.plane.run(run).definition, "A").parts == {}
 
 
 @rows("gate", [REVIEW, SHAPE])
@@ -755,7 +755,7 @@ def test_only_so_many_verdicts_are_kept(world: World) -> None:
     run, token = begun(world, {**SHAPE, "max_attempts": 100}, REVIEW)
     for number in range(MOST_VERDICTS + 3):
         assert code(submit(world, run, token, {"txt": number})) == "needs_work"
-    kept = world.store.read(run, ReadSet(states=("A",), gates=("A",))).gates["A"]
+    kept = record_of(world.store.read(run, ReadSet(states=("A",), parts=RECORDS.wanted(("A",)))), "A")
     assert kept is not None
     assert len(kept.verdicts) == MOST_VERDICTS
     assert world.event_types(run).count("GateDecided") == MOST_VERDICTS + 3

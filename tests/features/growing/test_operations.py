@@ -13,6 +13,7 @@ from dcf.core.documents.operations import RunAnswer
 from dcf.core.lifecycle.repeating import Rerun
 from dcf.core.lifecycle.retention import Deleted
 from dcf.errors import UnknownState
+from dcf.features.gates.model import RECORDS, record_of
 from dcf.features.growing.adding import Added
 from dcf.features.questions.corrections import Correct
 from dcf.store.access.authors import authored_by
@@ -353,6 +354,6 @@ def test_whose_key_submits_is_known_to_a_server_that_has_not_seen_the_gates_yet(
     token = real.acquire(run, "A")
     with authored_by("key:own"):
         assert code(other.world.try_complete(run, "A", token, output=1)) == "review_running"
-    record = real.store.read(run, ReadSet(states=("A",), gates=("A",))).gates["A"]
+    record = record_of(real.store.read(run, ReadSet(states=("A",), parts=RECORDS.wanted(("A",)))), "A")
     assert record is not None
     assert record.author_key == "key:own"
