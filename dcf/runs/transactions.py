@@ -290,7 +290,7 @@ def _with_gates(definition: Definition, written: Json) -> tuple[Definition, str]
     """Return the definition with the gates that its run was started with, and what it is shared by with other runs."""
     if not written:
         return definition, definition.sha256
-    gates, known_by = LANGUAGE.gates.of_run(written), f"{definition.sha256}+{content_fingerprint(written)}"
+    gates, known_by = LANGUAGE.gates_of_run(written), f"{definition.sha256}+{content_fingerprint(written)}"
     return dataclasses.replace(definition, run_gates=gates), known_by
 
 

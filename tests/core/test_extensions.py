@@ -37,8 +37,8 @@ def test_tables_raise_before_capabilities_are_installed() -> None:
         _ = tables.attached.kinds
     with pytest.raises(RuntimeError, match=r"opened.*dcf\.features\.installed_lists"):
         _ = ListExtensions().opened
-    with pytest.raises(RuntimeError, match=r"gates.*dcf\.features\.installed_language"):
-        _ = Language().gates
+    with pytest.raises(RuntimeError, match=r"fields.*dcf\.features\.installed_language"):
+        _ = Language().fields
     with pytest.raises(RuntimeError, match=r"rows.*dcf\.features\.installed_parts"):
         _ = PartExtensions().rows
     with pytest.raises(RuntimeError, match=r"contents.*dcf\.features\.installed_notices"):
@@ -51,7 +51,13 @@ def test_two_capabilities_cannot_offer_the_same_kind_of_resource() -> None:
     tables = Language()
     child = LANGUAGE.resources["child"]
     with pytest.raises(ValueError, match="the same kind of Resource"):
-        tables.install(gates=LANGUAGE.gates, resources=(child, child))
+        tables.install(fields=(), resources=(child, child), gates_of_run=LANGUAGE.gates_of_run)
+
+
+def test_two_capabilities_cannot_read_the_same_field_of_a_task() -> None:
+    gates = LANGUAGE.fields["Gates"]
+    with pytest.raises(ValueError, match="the same field of a Task"):
+        Language().install(fields=(gates, gates), resources=(), gates_of_run=LANGUAGE.gates_of_run)
 
 
 def test_two_capabilities_cannot_offer_the_same_ending() -> None:

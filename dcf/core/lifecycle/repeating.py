@@ -73,7 +73,7 @@ def repeated(snapshot: Snapshot, of: str, asked: Rerun, definition: Definition) 
         project=_text(document.get("project")),
         definition_ref=document.get("definition_ref"),
         begin=begin,
-        gates=LANGUAGE.gates.of_run(document.get("gates") or []),
+        gates=LANGUAGE.gates_of_run(document.get("gates") or []),
     )
 
 

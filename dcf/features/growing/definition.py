@@ -13,10 +13,10 @@ from dcf.asl.machine import Machine, State, Task
 from dcf.asl.resources import read_resource
 from dcf.asl.syntax.briefs import read_brief
 from dcf.asl.syntax.fields import DefinitionFields, Findings
+from dcf.asl.tasks.extensions import LANGUAGE
+from dcf.asl.tasks.gates import GATES, Gate
 from dcf.core.definitions.model import Definition
 from dcf.errors import Problem
-from dcf.features.gates.gate import Gate
-from dcf.features.gates.syntax import read_gates
 from dcf.features.growing.model import NO_UNITS, Unit, Units
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json
@@ -237,8 +237,8 @@ def _schemas(units: Units) -> Iterator[tuple[str, Mapping[str, Json] | bool]]:
 
 def _gates(units: Units) -> Iterator[tuple[str, tuple[Gate, ...]]]:
     for one in units.by_name.values():
-        if "Gates" in one.told:
-            yield one.name, read_gates(one.told["Gates"])[0]
+        if GATES in one.told:
+            yield one.name, LANGUAGE.gates_of_run(one.told[GATES])
 
 
 def _names(unit: Unit, field: str) -> tuple[str, ...]:
