@@ -19,11 +19,11 @@ from dcf.store.extensions import PARTS
 from dcf.store.transaction import state_texts
 from dcf.values.refusal import Refusal
 from tests.support.ahead import look
-from tests.support.stamps.capability import STAMPS
-from tests.support.stamps.model import WORKFLOW, Stamp
-from tests.support.stamps.operations import Stamps
-from tests.support.stamps.storage import ROW
-from tests.support.stamps.verbs import STAMP_OUTPUT
+from tests.support.capabilities.stamps.capability import STAMPS
+from tests.support.capabilities.stamps.model import WORKFLOW, Stamp
+from tests.support.capabilities.stamps.operations import Stamps
+from tests.support.capabilities.stamps.storage import ROW
+from tests.support.capabilities.stamps.verbs import STAMP_OUTPUT
 from tests.support.workflows.machines import chain
 from tests.support.world import World
 

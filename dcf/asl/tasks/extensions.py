@@ -50,15 +50,16 @@ class Language(Tables):
 
     fields: Mapping[str, TaskField]
     resources: Mapping[Kind, ResourceKind]
-    gates_of_run: Callable[[Json], Gates]
-    """Reads the gates that a run was started with, as they were stored: they were checked before."""
+    gates_of_run: Callable[[Json], Gates] | None
+    """Reads the gates that a run was started with, as they were stored: they were checked before. None: no capability
+    reads gates."""
 
     def install(
         self,
         *,
         fields: Iterable[TaskField],
         resources: Iterable[ResourceKind],
-        gates_of_run: Callable[[Json], Gates],
+        gates_of_run: Callable[[Json], Gates] | None,
     ) -> None:
         """Fill the tables. Raise ValueError if two capabilities offer the same field or kind of Resource."""
         names, kinds = tuple(fields), tuple(resources)

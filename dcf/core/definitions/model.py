@@ -66,7 +66,8 @@ class Definition:
     `takes_signals` and `starts_children` if one does so; `sha256` leaves out the workflow id. `bound` has the agents
     that the workflow itself assigns. `output_schemas` and `errors` are by the names of the Tasks that have them.
     `gates` are those of Tasks by name, `run_gates` those of every Task of a run that was started with some.
-    `areas` are of the Tasks that name some: which files they are about.
+    `areas` are of the Tasks that name some: which files they are about. `unread` is what Tasks have, by their names,
+    that no capability of this process reads (`core/definitions/unread.py`).
     `units` are those of a run that grows (`grown`); a workflow has none. `needed` is what `needs` worked out for writes
     to its states; it is thrown away with the definition, or when there is too much of it. `steps` are what
     completions go through (`core/extensions.py: steps_of`), `end_reads` what capabilities read before a state ends
@@ -91,6 +92,7 @@ class Definition:
     gates: Mapping[str, tuple[Gate, ...]] = field(default_factory=dict)
     run_gates: tuple[Gate, ...] = ()
     areas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unread: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     units: GrownUnits | None = None
     needed: dict[tuple[str, bool, bool, int], ReadSet] = field(
         default_factory=dict, init=False, repr=False, compare=False

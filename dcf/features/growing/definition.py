@@ -186,6 +186,7 @@ def grown_definition(name: str, units: Units = NO_UNITS) -> Definition:
         output_schemas=dict(_schemas(units)),
         errors={one.name: _names(one, "Errors") for one in units.by_name.values() if "Errors" in one.told},
         gates=dict(_gates(units)),
+        unread={} if LANGUAGE.gates_of_run is not None else {unit.name: (GATES,) for unit in _gated(units)},
         units=units,
     )
 
@@ -235,10 +236,13 @@ def _schemas(units: Units) -> Iterator[tuple[str, Mapping[str, Json] | bool]]:
             yield one.name, schema
 
 
+def _gated(units: Units) -> list[Unit]:
+    return [unit for unit in units.by_name.values() if GATES in unit.told]
+
+
 def _gates(units: Units) -> Iterator[tuple[str, tuple[Gate, ...]]]:
-    for one in units.by_name.values():
-        if GATES in one.told:
-            yield one.name, LANGUAGE.gates_of_run(one.told[GATES])
+    read = LANGUAGE.gates_of_run
+    return iter(()) if read is None else ((unit.name, read(unit.told[GATES])) for unit in _gated(units))
 
 
 def _names(unit: Unit, field: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from dcf.store.extensions import PartRow
 from dcf.store.keys.table import RunKeys
 from dcf.store.transaction.first_packet import Asked, Replies, Understand
 from dcf.store.transaction.writing import Packet
-from tests.support.stamps.model import BOOK
+from tests.support.capabilities.stamps.model import BOOK
 
 
 def _key(run: RunKeys) -> str:

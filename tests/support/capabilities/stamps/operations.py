@@ -4,7 +4,7 @@ from dcf.core.documents.decision import Decision, ReadSet, Snapshot, WriteSet
 from dcf.core.documents.parts import WHOLE
 from dcf.runs.control_plane import ControlPlane
 from dcf.values.refusal import Refusal
-from tests.support.stamps.model import BOOK, Stamp
+from tests.support.capabilities.stamps.model import BOOK, Stamp
 
 
 class Stamps:

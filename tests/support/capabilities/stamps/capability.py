@@ -15,7 +15,7 @@ from dcf.core.extensions import Capability, CompletionStep, Settle, Written
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
-from tests.support.stamps.model import BOOK, WORKFLOW, Stamp, read_stamp
+from tests.support.capabilities.stamps.model import BOOK, WORKFLOW, Stamp, read_stamp
 
 REMINDS_AFTER: Final = 60 * SECOND
 
