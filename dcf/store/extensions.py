@@ -1,7 +1,7 @@
 """Types and tables of the parts of a run, and of the lists across runs, that installed capabilities keep.
 
-The tables are complete before the first call: a process that asks before raises. `features/installed_parts.py` and
-`features/installed_lists.py` fill them.
+The tables are complete before the first call: a process that asks before raises. `features/installed_runs.py` fills
+them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -45,7 +45,7 @@ class StateLists:
 class ListExtensions(Tables):
     """The tables of what is installed, in the order of the capabilities."""
 
-    filled_by = "dcf.features.installed_lists"
+    filled_by = "dcf.features.installed_runs"
 
     states: tuple[StateLists, ...]
     opened: tuple[tuple[Part[Any, Any, Any] | None, Opened], ...]
@@ -76,7 +76,7 @@ class PartRow:
 class PartExtensions(Tables):
     """The rows of what is installed, by part."""
 
-    filled_by = "dcf.features.installed_parts"
+    filled_by = "dcf.features.installed_runs"
 
     rows: Mapping[Part[Any, Any, Any], PartRow]
 

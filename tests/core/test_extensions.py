@@ -16,6 +16,7 @@ from dcf.features.gates.model import Submission
 from dcf.features.installed import CAPABILITIES
 from dcf.features.people.model import Asking
 from dcf.features.questions.model import Questioned
+from dcf.runs.clock.duties import DutyExtensions
 from dcf.runs.loading import RunExtensions
 from dcf.runs.notifying.contents import NoticeExtensions
 from dcf.store.extensions import ListExtensions, PartExtensions
@@ -35,14 +36,16 @@ def test_tables_raise_before_capabilities_are_installed() -> None:
         _ = tables.leasing.holds
     with pytest.raises(RuntimeError, match=r"kinds.*dcf\.features\.installed"):
         _ = tables.attached.kinds
-    with pytest.raises(RuntimeError, match=r"opened.*dcf\.features\.installed_lists"):
+    with pytest.raises(RuntimeError, match=r"opened.*dcf\.features\.installed_runs"):
         _ = ListExtensions().opened
     with pytest.raises(RuntimeError, match=r"fields.*dcf\.features\.installed_language"):
         _ = Language().fields
-    with pytest.raises(RuntimeError, match=r"rows.*dcf\.features\.installed_parts"):
+    with pytest.raises(RuntimeError, match=r"rows.*dcf\.features\.installed_runs"):
         _ = PartExtensions().rows
-    with pytest.raises(RuntimeError, match=r"contents.*dcf\.features\.installed_notices"):
+    with pytest.raises(RuntimeError, match=r"contents.*dcf\.features\.installed_runs"):
         _ = NoticeExtensions().contents
+    with pytest.raises(RuntimeError, match=r"makers.*dcf\.features\.installed_runs"):
+        _ = DutyExtensions().makers
     with pytest.raises(RuntimeError, match=r"growing.*dcf\.features\.installed_runs"):
         _ = RunExtensions().growing
 

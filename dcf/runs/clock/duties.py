@@ -1,12 +1,21 @@
-"""What the clock and the sweep do for capabilities: types only."""
+"""What the clock and the sweep do for capabilities: types, and the table of what the clock does beside runs.
 
-from collections.abc import Callable
-from typing import Protocol, TypeAlias
+`features/installed_runs.py` fills the table before the first clock is made.
+"""
 
+from collections.abc import Callable, Iterable
+from typing import Final, Protocol, TypeAlias
+
+from dcf.runs.control_plane import ControlPlane
+from dcf.store.connection.connections import Connections
 from dcf.store.events.outbox import Attention
+from dcf.values.tables import Tables
 
 Duty: TypeAlias = Callable[[int], None]
 """Called at each look of the clock with the server time. Any process may do it, and each step may be repeated."""
+
+MakeDuty: TypeAlias = Callable[[ControlPlane, Connections], Duty]
+"""Makes a duty for the clock of a process."""
 
 Cleaning: TypeAlias = Callable[[], object]
 """Called at each step of the sweep: takes away what no run needs, a little each time."""
@@ -41,3 +50,17 @@ class Traces(Protocol):
 
     def is_settled(self, workflow_id: str, finished_at: int | None, now: int) -> bool:
         """Return True if the trace of an ended run was sent, or need not be; else have it sent."""
+
+
+class DutyExtensions(Tables):
+    """The duties of capabilities, in the order in which each look of the clock does them."""
+
+    filled_by = "dcf.features.installed_runs"
+    makers: tuple[MakeDuty, ...]
+
+    def install(self, makers: Iterable[MakeDuty]) -> None:
+        """Fill the table."""
+        self.makers = tuple(makers)
+
+
+DUTIES: Final = DutyExtensions()
