@@ -61,16 +61,22 @@ class ListExtensions(Tables):
 LISTS: Final = ListExtensions()
 
 
+def _no_keys(_: RunKeys) -> tuple[str, ...]:
+    return ()
+
+
 @record(frozen=True, slots=True, kw_only=True)
 class PartRow:
-    """How a part of a run is kept: who asks for it in the first packet of a transaction, and who writes it.
+    """How a part of a run is stored: `ask` reads it in the first packet of a transaction, and `write` writes it.
 
-    `write` adds the commands to a packet (`store/transaction/writing.py: Packet`).
+    `write` adds the commands to a packet (`store/transaction/writing.py: Packet`). `keys` are the keys of the part that
+    are no kind of `store/keys/kinds.py`: they expire and are deleted with the run.
     """
 
     part: Part[Any, Any, Any]
     ask: "Callable[[Asked, RunKeys, Any], Understand]"
     write: Callable[[Any, RunKeys, Any], None]
+    keys: Callable[[RunKeys], tuple[str, ...]] = _no_keys
 
 
 class PartExtensions(Tables):
@@ -86,3 +92,13 @@ class PartExtensions(Tables):
 
 
 PARTS: Final = PartExtensions()
+
+
+def keys_of_parts(run: RunKeys) -> list[str]:
+    """Return the keys of a run that capabilities made themselves."""
+    return [key for row in PARTS.rows.values() for key in row.keys(run)]
+
+
+def every_key(run: RunKeys, states: Iterable[str], scopes: Iterable[str], branches: Iterable[str]) -> list[str]:
+    """Return all keys that a run with these states, scopes and branches can have."""
+    return run.every(states, scopes, branches) + keys_of_parts(run)

@@ -12,10 +12,11 @@ from dcf.core.leasing.extensions import LEASING
 from dcf.core.listing.checks import ListKind
 from dcf.features.gates.model import RECORDS
 from dcf.features.installed import CAPABILITIES
+from dcf.runs.clock.duties import DUTIES
 from dcf.store.extensions import LISTS, PARTS
 from dcf.store.transaction import state_texts
 
-TABLES: Final = (EXTENSIONS, LEASING, ATTACHED, ENDS, PARTS, LISTS, LANGUAGE)
+TABLES: Final = (EXTENSIONS, LEASING, ATTACHED, ENDS, PARTS, LISTS, DUTIES, LANGUAGE)
 
 
 @contextmanager

@@ -1,9 +1,10 @@
-"""Offers to the engine that an output counts only once it is stamped."""
+"""Offers to the engine that an output counts only after it is stamped."""
 
 from collections.abc import Mapping
 from typing import Final
 
 from dcf.core.completing.updates import Update
+from dcf.core.definitions.briefs import field_of, has_field
 from dcf.core.definitions.extensions import EndReads
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.answers import Owed
@@ -15,7 +16,8 @@ from dcf.core.extensions import Capability, CompletionStep, Settle, Written
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
-from tests.support.capabilities.stamps.model import BOOK, WORKFLOW, Stamp, read_stamp
+from tests.support.capabilities.stamps.model import BOOK, Stamp, read_stamp
+from tests.support.capabilities.stamps.syntax import NAME
 
 REMINDS_AFTER: Final = 60 * SECOND
 
@@ -25,10 +27,10 @@ def unstamped(state: str) -> Refusal:
     return Refusal(code="unstamped", message=f"The output of '{state}' waits for its stamp.", hint="Have it stamped.")
 
 
-def _through(snapshot: Snapshot, _: Definition, settle: Settle, request: Update) -> Written:
+def _through(snapshot: Snapshot, definition: Definition, settle: Settle, request: Update) -> Written:
     state, doc = request.state, snapshot.states[request.state]
     stamp = doc.attached_as(Stamp)
-    if stamp is not None and stamp.is_stamped:
+    if field_of(definition, state, NAME) is None or (stamp is not None and stamp.is_stamped):
         return settle(request)
     due = snapshot.now + REMINDS_AFTER
     changes = WriteSet(states={state: doc.attaching(Stamp(due=due))}, timers={state: due})
@@ -57,7 +59,7 @@ def _remind(snapshot: Snapshot, state: str, _: Definition, __: Mapping[str, Json
 
 
 def _is_stamped(definition: Definition) -> bool:
-    return definition.name == WORKFLOW
+    return has_field(definition, NAME)
 
 
 STAMPS: Final = Capability(

@@ -9,9 +9,6 @@ from dcf.core.documents.stored_values import count_of
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
-WORKFLOW: Final = "stamped"
-"""Name of the workflows whose outputs are stamped."""
-
 
 @record(frozen=True, slots=True, kw_only=True)
 class Stamp(Attached):

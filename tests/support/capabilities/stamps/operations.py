@@ -1,39 +1,60 @@
 """Stamps outputs, and counts the looks of the clock."""
 
-from dcf.core.documents.decision import Decision, ReadSet, Snapshot, WriteSet
+from typing import TYPE_CHECKING, Final
+
+from dcf.core.definitions.briefs import field_of
+from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot, WriteSet
 from dcf.core.documents.parts import WHOLE
+from dcf.runs.clock.duties import Duty
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.transactions import Run
+from dcf.store.connection.connections import Connections
 from dcf.values.refusal import Refusal
 from tests.support.capabilities.stamps.model import BOOK, Stamp
+from tests.support.capabilities.stamps.syntax import NAME
+
+if TYPE_CHECKING:
+    from dcf.store.transaction.runs import Committed
+
+LOOKS: Final[list[int]] = []
+"""The server time of each look of a clock of this process."""
 
 
 class Stamps:
-    """The stamps of one process. `look` is a duty of the clock."""
+    """The stamps of one process."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
-        self.looks = 0
 
     def stamp(self, workflow_id: str, state: str, by: str) -> tuple[str, ...] | Refusal:
         """Stamp an output that waits. Return the lines of the book before."""
 
-        def decide(snapshot: Snapshot) -> Decision[tuple[str, ...] | Refusal]:
-            doc = snapshot.states[state]
-            if not doc.has(Stamp.field):
-                return Decision(
-                    answer=Refusal(code="not_waiting", message=f"'{state}' waits for no stamp.", hint="Submit first.")
-                )
-            changes = WriteSet(states={state: doc.attaching(Stamp(is_stamped=True))})
+        def decide(run: Run, snapshot: Snapshot) -> Decision[tuple[str, ...] | Refusal | More]:
+            allowed = field_of(run.definition, state, NAME)
+            if not snapshot.states[state].has(Stamp.field):
+                return Decision(answer=_refused("not_waiting", f"'{state}' waits for no stamp.", "Submit first."))
+            if not isinstance(allowed, tuple) or by not in allowed:
+                return Decision(answer=_refused("not_allowed", f"'{by}' may not stamp '{state}'.", "Ask another."))
+            changes = WriteSet(states={state: snapshot.states[state].attaching(Stamp(is_stamped=True))})
             changes.put(BOOK, (f"stamped by {by}",))
             return Decision(answer=snapshot.part(BOOK) or (), changes=changes)
 
         reads = ReadSet(states=(state,), parts=BOOK.wanted(WHOLE))
-        return self._plane.transactions.on_run(workflow_id, reads, decide).answer
+        transactions = self._plane.transactions
+        done: Committed[tuple[str, ...] | Refusal] = transactions.by_definition(
+            workflow_id, lambda _: reads, decide, state
+        )
+        return done.answer
 
     def book(self, workflow_id: str) -> tuple[str, ...]:
         """Return the lines of the book of a run."""
         return self._plane.transactions.store.read(workflow_id, ReadSet(parts=BOOK.wanted(WHOLE))).part(BOOK) or ()
 
-    def look(self, _: int) -> None:
-        """Count a look of the clock."""
-        self.looks += 1
+
+def counting(_: ControlPlane, __: Connections) -> Duty:
+    """Return the duty to note each look of the clock."""
+    return LOOKS.append
+
+
+def _refused(code: str, message: str, hint: str) -> Refusal:
+    return Refusal(code=code, message=message, hint=hint)

@@ -1,4 +1,4 @@
-"""How the book of a run is kept: in a stream."""
+"""How the book of a run is stored: in a stream."""
 
 from typing import Final
 
@@ -9,12 +9,13 @@ from dcf.store.transaction.writing import Packet
 from tests.support.capabilities.stamps.model import BOOK
 
 
-def _key(run: RunKeys) -> str:
-    return f"{run.meta}:stamps"
+def book_key(run: RunKeys) -> str:
+    """Return the key of the book."""
+    return f"cp:wf:{run.workflow_id}:stamps"
 
 
 def _ask(asked: Asked, run: RunKeys, _: tuple[str, ...]) -> Understand:
-    command = ("XRANGE", _key(run), "-", "+")
+    command = ("XRANGE", book_key(run), "-", "+")
     asked.add(command)
 
     def understand(found: Replies) -> tuple[str, ...]:
@@ -24,7 +25,7 @@ def _ask(asked: Asked, run: RunKeys, _: tuple[str, ...]) -> Understand:
 
 
 def _write(packet: Packet, run: RunKeys, lines: tuple[str, ...]) -> None:
-    packet.others += [("XADD", _key(run), "*", "line", line) for line in lines]
+    packet.others += [("XADD", book_key(run), "*", "line", line) for line in lines]
 
 
-ROW: Final = PartRow(part=BOOK, ask=_ask, write=_write)
+ROW: Final = PartRow(part=BOOK, ask=_ask, write=_write, keys=lambda run: (book_key(run),))
