@@ -67,7 +67,7 @@ class Flow:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Capability:
-    """What a capability offers to decisions. `endings` are by what the clock found due (`Owed.fired`).
+    """The offers of a capability to decisions. `endings` are by what the clock found due (`Owed.fired`).
 
     `look_reads` and `end_reads` are what is read of parts of the run for the looks, and before a state ends.
     """
@@ -111,7 +111,7 @@ class Extensions(Tables):
         endings = [ending for capability in installed for ending in capability.endings.items()]
         if len(dict(endings)) < len(endings):
             raise ValueError("Two capabilities offer the same: there is one ending of a kind.")
-        kinds = [one.attached for one in installed if one.attached is not None]
+        kinds = [capability.attached for capability in installed if capability.attached is not None]
         if len({kind.field for kind in kinds}) < len(kinds):
             raise ValueError("Two capabilities attach a value to states under the same field.")
         self.completions = tuple(one.completion for one in installed if one.completion is not None)
@@ -120,7 +120,9 @@ class Extensions(Tables):
         self.endings = dict(endings)
         self.leasing.holds = tuple(one.holds for one in installed if one.holds is not None)
         self.leasing.looks = tuple(one.looks for one in installed if one.looks is not None)
-        self.leasing.look_reads = {part: wanted for one in installed for part, wanted in one.look_reads.items()}
+        self.leasing.look_reads = {
+            part: wanted for capability in installed for part, wanted in capability.look_reads.items()
+        }
         self.ends.reads = tuple(one.end_reads for one in installed if one.end_reads is not None)
         self.attached.kinds = tuple(sorted(kinds, key=lambda kind: kind.field))
         self.attached.fields = frozenset(kind.field for kind in kinds)

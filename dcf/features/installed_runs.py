@@ -1,7 +1,7 @@
 """Lists what capabilities offer to processes that carry out runs. Importing it installs them.
 
-Every process that reads or writes runs, or delivers notifications, imports this module before its first call. What
-decisions need is in `installed`, which is lighter: nothing there uses Redis.
+Every process that reads or writes runs, or delivers notifications, imports this module before its first call. Offers
+to decisions are in `installed`, which imports nothing that uses Redis.
 """
 
 from dcf.features.gates.storage import LISTED as GATES_LIST

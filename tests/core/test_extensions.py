@@ -102,10 +102,10 @@ def test_two_capabilities_cannot_attach_a_value_under_the_same_field() -> None:
         empty().install([*CAPABILITIES, Capability(name="others", attached=kind)])
 
 
-def test_a_value_takes_the_place_of_the_one_of_its_field_and_values_are_in_the_order_of_their_fields() -> None:
-    first, second, asked = Submission(number=1, sha256=""), Submission(number=2, sha256=""), Questioned(count=1)
-    doc = StateDoc().attaching(asked).attaching(first).attaching(second)
-    assert doc.attached == (second, asked)
+def test_a_field_has_one_value_and_values_are_in_the_order_of_their_fields() -> None:
+    first, second, questions = Submission(number=1, sha256=""), Submission(number=2, sha256=""), Questioned(count=1)
+    doc = StateDoc().attaching(questions).attaching(first).attaching(second)
+    assert doc.attached == (second, questions)
     assert (doc.attached_as(Submission), doc.attached_as(Asking)) == (second, None)
-    assert doc.lasting == (asked,)
+    assert doc.lasting == (questions,)
     assert read_state(write_state(doc)) == doc

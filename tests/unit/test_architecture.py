@@ -271,7 +271,7 @@ def test_every_capability_is_installed_and_has_its_layers() -> None:
 def test_the_engine_imports_no_capability() -> None:
     contract = contracts()["The engine knows no capability"]
     engine = [name for name in MODULES if is_in(name, *contract["source_modules"])]
-    assert not [name for name in engine if any(is_in(found, "dcf.features") for found in imports(name))]
+    assert not [name for name in engine if any(is_in(module, "dcf.features") for module in imports(name))]
     assert "ignore_imports" not in contract
 
 

@@ -111,7 +111,8 @@ def _together(changes: list[WriteSet]) -> WriteSet | None:
     """Return one record of these changes, the later of two writes to the same place; None if there are none."""
     if len(changes) < 2:  # noqa: PLR2004 - the usual case, and nothing to do
         return changes[0] if changes else None
-    rows: dict[str, Any] = {row.name: _joined([getattr(one, row.name) for one in changes]) for row in fields(WriteSet)}
+    names = [row.name for row in fields(WriteSet)]
+    rows: dict[str, Any] = {name: _joined([getattr(more, name) for more in changes]) for name in names}
     parts: Parts = {}
     for more in changes:
         parts = written_by(parts, more.parts)

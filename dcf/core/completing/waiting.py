@@ -68,7 +68,7 @@ def begun(doc: StateDoc, kind: str, now: int, task: OpenTask | None = None) -> S
     """Return the document of a Task that waits from now on; a heartbeat is due from now on too.
 
     `kind` says what it waits for (`asl/resources.py: WAITING`). A `task` that was entered just now begins with
-    the values that capabilities attach to it. Nobody holds it.
+    the values that capabilities attach to it. No agent holds its lease.
     """
     if task is not None:
         for begin in ATTACHED.begun:

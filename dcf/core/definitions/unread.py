@@ -1,7 +1,7 @@
 """Workflows of runs with fields of Tasks that no capability of this process reads. Pure.
 
-Another process, which has the capability, accepted such a workflow. This one reads it, keeps it and passes it on. What
-the fields may change, this process must not decide.
+Another process, which has the capability, accepted such a workflow. This one reads it, keeps it and passes it on. It
+must not decide about a state that has such a field.
 """
 
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ def read_stored(document: Json) -> Definition:
 
     Raise InvalidDefinition for everything else that is wrong with it.
     """
-    given, unread = document, dict[str, tuple[str, ...]]()
+    readable, unread = document, dict[str, tuple[str, ...]]()
     while True:
         try:
-            definition = read_definition(given)
+            definition = read_definition(readable)
         except InvalidDefinition as error:
-            if not isinstance(given, dict) or any(problem.code != _UNKNOWN for problem in error.problems):
+            if not isinstance(readable, dict) or any(problem.code != _UNKNOWN for problem in error.problems):
                 raise
-            given = {**given, "asl": deepcopy(asl_of(given))}
-            for name, field in _taken_out(given["asl"], error):
+            readable = {**readable, "asl": deepcopy(asl_of(readable))}
+            for name, field in _taken_out(readable["asl"], error):
                 unread[name] = (*unread.get(name, ()), field)
         else:
             break
@@ -65,7 +65,7 @@ def _take_out(machine: Any, problem: Problem, error: InvalidDefinition) -> tuple
 
 
 def _at(document: Any, steps: Sequence[str]) -> Any:
-    """Return what stands at a JSON Pointer; None if nothing does."""
+    """Return the value at a JSON Pointer; None if there is none."""
     for step in steps:
         if isinstance(document, dict):
             document = document.get(step)

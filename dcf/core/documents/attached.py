@@ -1,7 +1,7 @@
 """Values of capabilities in the document of a state: what the engine asks of them, and who reads them. Pure.
 
-A document is read with the values of all capabilities that are installed. What this process has no capability for stays
-in the document as it stands (`StateDoc.extra`). `core/extensions.py: Extensions.install` fills the tables.
+A document is read with the values of all capabilities that are installed. A field that no capability of this process
+reads stays in the document unchanged (`StateDoc.extra`). `core/extensions.py: Extensions.install` fills the tables.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class Holder(Protocol):
 class Attached:
     """A value of a capability in the document of a state, in the `field` of the document. It is a frozen record.
 
-    One that `ends_with_lease` is dropped when the lease on the state ends for good.
+    A value that `ends_with_lease` is dropped when the state ends or is retried.
     """
 
     __slots__ = ()
@@ -40,7 +40,7 @@ class Attached:
         raise NotImplementedError
 
     def due_in(self, doc: Holder) -> int | None:  # noqa: ARG002 - for those that have a time
-        """Return when the clock must look at the state that has this document because of it; None if it need not."""
+        """Return when the timer loop must check the state because of this value; None if it need not."""
         return None
 
     def healed(self, now: int) -> Self:  # noqa: ARG002 - for those that have times
@@ -57,7 +57,7 @@ class Attached:
 
     @property
     def asked_first(self) -> tuple[str, ...]:
-        """The people and groups that are told when the state begins to wait for something outside."""
+        """The people and groups that are notified when the state begins to wait for something outside."""
         return ()
 
 

@@ -167,7 +167,7 @@ class StateDoc:
     `start_reminders` those to the planner of a run that was not started. `retries` counts how often a Retrier retried
     it; `tries_from` is the number of attempts before the last of these. `visit` is what the task token of this visit
     names, where there is one. `logged` is the number of the last line that the holder of the lease wrote into the
-    history, and `corrections` says how often the result was corrected that its input comes from. `parked` is the last
+    history. `corrections` says how often the result was corrected that its input comes from. `parked` is the last
     usage limit that a holder met in this visit. `attached` are the values of capabilities, by their fields; `extra`
     are fields that no code of this process reads.
     """

@@ -28,9 +28,9 @@ class Part(Generic[Wanted, Seen, Written]):
     after: Callable[[Seen, Written], Seen]
     together: Callable[[Written, Written], Written]
 
-    def wanted(self, wanted: Wanted) -> "dict[Part[Any, Any, Any], Any]":
+    def wanted(self, extent: Wanted) -> "dict[Part[Any, Any, Any], Any]":
         """Return the parts of a `ReadSet` that ask for this of the part."""
-        return {self: wanted}
+        return {self: extent}
 
     def seen(self, seen: Seen) -> "dict[Part[Any, Any, Any], Any]":
         """Return the parts of a `Snapshot` in which this was seen of the part."""
@@ -63,7 +63,7 @@ def wanted_of(parts: Parts, more: Parts) -> Parts:
     """Return what both of these want."""
     if not parts or not more:
         return parts or more
-    joined = {part: part.both(parts[part], wanted) for part, wanted in more.items() if part in parts}
+    joined = {part: part.both(parts[part], extent) for part, extent in more.items() if part in parts}
     return {**parts, **more, **joined}
 
 
@@ -71,7 +71,7 @@ def seen_after(seen: Parts, written: Parts) -> Parts:
     """Return what would be seen of the parts if this were written. Of a part that was not read, nothing is seen."""
     if not seen or not written:
         return seen
-    return {part: part.after(found, written[part]) if part in written else found for part, found in seen.items()}
+    return {part: part.after(value, written[part]) if part in written else value for part, value in seen.items()}
 
 
 def written_by(written: Parts, later: Parts) -> Parts:

@@ -89,11 +89,11 @@ class Submission(Attached):
 
     def as_json(self) -> dict[str, Json]:
         """Return what the document says."""
-        waiting = [_present(_write_open(one)) for one in self.open]
+        waiting = [_present(_write_open(gate)) for gate in self.open]
         return {"number": self.number, "content_sha256": self.sha256} | ({"open": waiting} if waiting else {})
 
     def due_in(self, doc: Holder) -> int | None:
-        """Return when a verdict is asked for again; None if none is waited for, or for ever."""
+        """Return when a verdict is asked for again; None if no verdict is waited for, or without a limit."""
         return self.due if doc.is_judged else None
 
     def was_sent_back(self, doc: Holder) -> bool:
@@ -126,7 +126,7 @@ class Submission(Attached):
 
 
 def submission_of(doc: StateDoc) -> Submission | None:
-    """Return what the document of a state says of its gates; None if it says nothing."""
+    """Return what the document of a state says of its gates; None without gates."""
     return doc.attached_as(Submission)
 
 

@@ -154,7 +154,7 @@ def _undo(
     waits = {one: 0 if one in undone else settled(snapshot.states.get(one)) for one in units.waits[path]}
     step.writes.states[path] = replace(_reopened(doc, step.epoch, retries=doc.retries), waits_for=waits)
     if "Gates" in units.by_name[path].told:
-        step.writes.put(RECORDS, {path: NO_GATES})  # what comes next is judged anew
+        step.writes.put(RECORDS, {path: NO_GATES})  # gates judge the next output again
     step.writes.timers[path] = None
     step.writes.claims.update(forgotten_claim(doc))
     step.writes.receipts.update(receipts.lost(path, doc, snapshot.now))

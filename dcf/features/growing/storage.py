@@ -16,12 +16,12 @@ def _write_growth(packet: Packet, run: RunKeys, growth: Growth) -> None:
     packet.documents[run.growth] = dump_bytes(write_growth(growth))
 
 
-def _ask_units(asked: Asked, run: RunKeys, _: tuple[str, ...]) -> Understand:
+def _ask_units(packet: Asked, run: RunKeys, _: tuple[str, ...]) -> Understand:
     command = ("XRANGE", run.units, "-", "+")
-    asked.add(command)
+    packet.add(command)
 
-    def understand(found: Replies) -> tuple[Unit, ...]:
-        return tuple(read_unit(load(fields[1])) for _, fields in found.of[command])
+    def understand(replies: Replies) -> tuple[Unit, ...]:
+        return tuple(read_unit(load(fields[1])) for _, fields in replies.of[command])
 
     return understand
 

@@ -19,7 +19,7 @@ from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 
 TAIL: Final = "-"
-"""Stands for the entries in the reads of a decision that needs none of them."""
+"""Stands for the entries in the reads of a decision that reads only how full the journal is."""
 
 MOST_ENTRIES: Final = 100_000
 """Most entries of a journal."""

@@ -14,18 +14,18 @@ ESCALATED: Final = "human_task_escalated"
 
 def look(snapshot: Snapshot, state: str, doc: StateDoc) -> Decision[Owed] | None:
     """Ask others too, if a human task was not answered in time. None if that is not due."""
-    asked = asking_of(doc)
-    due = None if asked is None else asked.due_in(doc)
-    if asked is None or due is None or due > snapshot.now:
+    asking = asking_of(doc)
+    due = None if asking is None else asking.due_in(doc)
+    if asking is None or due is None or due > snapshot.now:
         return None
-    return _escalated(state, doc, asked, snapshot.now)
+    return _escalated(state, doc, asking, snapshot.now)
 
 
-def _escalated(state: str, doc: StateDoc, asked: Asking, now: int) -> Decision[Owed]:
+def _escalated(state: str, doc: StateDoc, asking: Asking, now: int) -> Decision[Owed]:
     """Let those of the escalation answer too, and tell those of them who do not know of the task."""
-    wider = doc.attaching(asked.escalated())
-    fresh = [name for name in asked.escalates_to.names if name not in asked.to.names]
-    told = {"epoch": doc.lease.epoch, "to": [*asked.escalates_to.people], "groups": [*asked.escalates_to.groups]}
+    wider = doc.attaching(asking.escalated())
+    fresh = [name for name in asking.escalates_to.names if name not in asking.to.names]
+    told = {"epoch": doc.lease.epoch, "to": [*asking.escalates_to.people], "groups": [*asking.escalates_to.groups]}
     return Decision(
         answer=Owed(states=(state,), fired="outside"),
         changes=WriteSet(

@@ -19,8 +19,8 @@ def _is_moot(entry: OutboxEntry, snapshot: Snapshot) -> bool:
 
 
 def _title(doc: StateDoc | None) -> Mapping[str, Json]:
-    asked = None if doc is None else asking_of(doc)
-    return {"title": "" if asked is None else asked.title}
+    asking = None if doc is None else asking_of(doc)
+    return {"title": "" if asking is None else asking.title}
 
 
 CONTENT: Final = NoticeContent(kinds=frozenset({NoticeKind.ASKED.value}), is_moot=_is_moot, fields=_title)

@@ -43,9 +43,9 @@ def question_of(entry: str) -> str | None:
     return entry.partition("/")[2].partition("?")[2] or None
 
 
-def lists_of(workflow_id: str, asked: Asking | Open | OpenGate) -> list[str]:
+def lists_of(workflow_id: str, asking: Asking | Open | OpenGate) -> list[str]:
     """Return the keys of all lists that a task or a question of a run is on."""
-    return [ALL_ASKED, asked_in(workflow_id), *map(asked_of, asked.queues)]
+    return [ALL_ASKED, asked_in(workflow_id), *map(asked_of, asking.queues)]
 
 
 def open_questions(doc: StateDoc) -> tuple[Open, ...]:
@@ -75,9 +75,9 @@ def opened_commands(workflow_id: str, states: Mapping[str, StateDoc]) -> list[Co
     for path, doc in states.items():  # plain, since each commit comes here, and seldom finds anything
         if not doc.attached:
             continue
-        asked = asking_of(doc)
-        if asked is not None and waits_for_person(doc):
-            found += _listed(workflow_id, asked, doc.lease.epoch, member(workflow_id, path))
+        asking = asking_of(doc)
+        if asking is not None and waits_for_person(doc):
+            found += _listed(workflow_id, asking, doc.lease.epoch, member(workflow_id, path))
         for one in open_questions(doc):
             found += _listed(workflow_id, one, one.asked_at, question_member(workflow_id, path, one.question_id))
         for gate in gates_for_people(doc):
@@ -86,5 +86,5 @@ def opened_commands(workflow_id: str, states: Mapping[str, StateDoc]) -> list[Co
     return found
 
 
-def _listed(workflow_id: str, asked: Asking | Open | OpenGate, at: int, entry: str) -> list[Command]:
-    return [("ZADD", key, at, entry) for key in lists_of(workflow_id, asked)]
+def _listed(workflow_id: str, asking: Asking | Open | OpenGate, at: int, entry: str) -> list[Command]:
+    return [("ZADD", key, at, entry) for key in lists_of(workflow_id, asking)]

@@ -101,9 +101,9 @@ class HumanTaskQuery:
         """Return True if a state that a list names is open, and wanted."""
         if not waits_for_person(doc) or self.run not in (None, workflow_id) or self.state not in (None, state):
             return False
-        asked = asking_of(doc)
-        assert asked is not None, "it waits for a person"
-        return self._is_for(asked.to)
+        asking = asking_of(doc)
+        assert asking is not None, "it waits for a person"
+        return self._is_for(asking.to)
 
     def wants_question(self, workflow_id: str, question: Question) -> bool:
         """Return True if an open question that a list names is wanted."""
@@ -155,18 +155,18 @@ class HumanTaskRow:
             return gate_row(self.workflow_id, self.state, self.doc, self.gate)
         if self.question is not None:
             return _asked_by_holder(self.workflow_id, self.question)
-        asked, task = asking_of(self.doc), self.task
-        assert asked is not None, "a row is made of a state that waits for a person"
+        asking, task = asking_of(self.doc), self.task
+        assert asking is not None, "a row is made of a state that waits for a person"
         shown: dict[str, Json] = {
             "workflow_id": self.workflow_id,
             "state": self.state,
             "epoch": self.doc.lease.epoch,
-            "title": asked.title,
-            "to": [*asked.to.people, *({"group": name} for name in asked.to.groups)],
-            "since": to_text(asked.since),
+            "title": asking.title,
+            "to": [*asking.to.people, *({"group": name} for name in asking.to.groups)],
+            "since": to_text(asking.since),
             "deadline": None if self.doc.deadline is None else to_text(self.doc.deadline),
-            "escalates_at": None if asked.escalates_at is None else to_text(asked.escalates_at),
-            "default": asked.default,
+            "escalates_at": None if asking.escalates_at is None else to_text(asking.escalates_at),
+            "default": asking.default,
         }
         shown |= {} if task is None else _asked(task, whole=whole)
         return {name: value for name, value in shown.items() if value is not None}

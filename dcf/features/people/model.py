@@ -47,7 +47,7 @@ class Asking(Attached):
 
     @property
     def asked_first(self) -> tuple[str, ...]:
-        """The people and groups that are told when the state begins to wait for them."""
+        """The people and groups that are notified when the state begins to wait for them."""
         return self.to.names
 
     def as_json(self) -> dict[str, Json]:
@@ -86,12 +86,12 @@ class Asking(Attached):
 
 
 def asking_of(doc: StateDoc) -> Asking | None:
-    """Return what the document of a state says of the people that it asks; None if it asks nobody."""
+    """Return what the document of a state says of the people that it asks; None without people."""
     return doc.attached_as(Asking)
 
 
 def begun(task: OpenTask, now: int) -> Asking | None:
-    """Return what the document of a state says that begins to ask people; None for a Task that asks nobody."""
+    """Return what the document of a state says that begins to ask people; None for any other Task."""
     return asked_by(task.asks, now) if isinstance(task.asks, HumanTask) else None
 
 

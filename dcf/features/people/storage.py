@@ -85,12 +85,12 @@ def ended_commands(run: RunKeys, changes: WriteSet, seen: Snapshot) -> list[Comm
     for path, before in (*seen.states.items(), *seen.void.items()):
         if not before.attached or path not in changes.states:
             continue
-        after, asked = changes.states[path], asking_of(before)
+        after, asking = changes.states[path], asking_of(before)
         found += _closed_questions(run, path, before, after)
         found += _closed_gates(run, path, before, after)
         found += unlisted_commands(run, path, before, after)
-        if asked is not None and waits_for_person(before) and not waits_for_person(after):
-            found += [_unlist(key, run, path, before.lease.epoch) for key in lists_of(run.workflow_id, asked)]
+        if asking is not None and waits_for_person(before) and not waits_for_person(after):
+            found += [_unlist(key, run, path, before.lease.epoch) for key in lists_of(run.workflow_id, asking)]
     return found
 
 

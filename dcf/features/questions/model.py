@@ -147,7 +147,7 @@ class Questioned(Attached):
 
 
 def questioned_of(doc: StateDoc) -> Questioned | None:
-    """Return what the document of a state says of its questions; None if it says nothing."""
+    """Return what the document of a state says of its questions; None without questions."""
     return doc.attached_as(Questioned)
 
 

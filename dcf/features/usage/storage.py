@@ -26,7 +26,7 @@ Kind: TypeAlias = Literal["agent", "project"]
 _AT_ONCE: Final = 500
 _MOST_RUNS: Final = 100
 _SETTLED_EVERY: Final = 30 * SECOND
-"""How often the clock looks for usage that is owed to the books."""
+"""How often the timer loop moves usage that is owed to the books."""
 
 
 class UsageBooks:
@@ -109,7 +109,7 @@ def _split(rest: str) -> tuple[str, str]:
 
 
 def settling(_: object, connections: Connections) -> Callable[[int], None]:
-    """Return the duty of the clock to move usage to the books that a process owed when it died."""
+    """Return the duty of the timer loop to move usage to the books that a process owed when it died."""
     books, settled_at = UsageBooks(connections), 0
 
     def settle(now: int) -> None:

@@ -162,7 +162,7 @@ def limits_of(plane: ControlPlane) -> WorkLimiting | None:
 
 
 def refreshing(plane: ControlPlane, _: Connections) -> Duty:
-    """Return the duty to read anew, for this process, what limits there are."""
+    """Return the duty to read the limits again for this process."""
     limits = limits_of(plane)
 
     def refresh(_: int) -> None:

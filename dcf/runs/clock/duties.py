@@ -1,6 +1,6 @@
-"""What the clock and the sweep do for capabilities: types, and the table of what the clock does beside runs.
+"""Work of the timer loop and of the sweep for capabilities: types, and the table of duties.
 
-`features/installed_runs.py` fills the table before the first clock is made.
+`features/installed_runs.py` fills the table before the first timer loop is made.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ Duty: TypeAlias = Callable[[int], None]
 """Called at each look of the clock with the server time. Any process may do it, and each step may be repeated."""
 
 MakeDuty: TypeAlias = Callable[[ControlPlane, Connections], Duty]
-"""Makes a duty for the clock of a process."""
+"""Makes a duty for the timer loop of a process."""
 
 Cleaning: TypeAlias = Callable[[], object]
 """Called at each step of the sweep: takes away what no run needs, a little each time."""
@@ -53,7 +53,7 @@ class Traces(Protocol):
 
 
 class DutyExtensions(Tables):
-    """The duties of capabilities, in the order in which each look of the clock does them."""
+    """The duties of capabilities, in the order in which the timer loop does them."""
 
     filled_by = "dcf.features.installed_runs"
     makers: tuple[MakeDuty, ...]

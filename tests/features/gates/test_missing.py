@@ -1,4 +1,4 @@
-"""A process without gates beside one that has them: it reads and keeps what has gates, and does not decide about it."""
+"""A process without gates and one with gates: the first reads and keeps states with gates, and does not end them."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ from tests.support.workflows.machines import chain
 from tests.support.world import World
 
 
-def beside(world: World) -> World:
+def another(world: World) -> World:
     """Return what another process has on the same Redis."""
     return World(connections=world.connections, onlooker=world.onlooker, clock=world.clock)
 
@@ -38,7 +38,7 @@ def test_it_reads_a_waiting_output_renews_its_lease_and_the_gate_is_as_it_was(wo
     submit(world, run, token)
     before = world.doc(run, "A")
     with without_gates():
-        other = beside(world)
+        other = another(world)
         doc = other.doc(run, "A")
         assert (doc.status, doc.kind, doc.attached) == ("running", "Gate", ())
         assert isinstance(other.renew(run, "A", token), Leased)
@@ -51,7 +51,7 @@ def test_it_reads_a_waiting_output_renews_its_lease_and_the_gate_is_as_it_was(wo
 def test_it_says_why_it_ends_no_state_that_has_gates(world: World) -> None:
     run, token = begun(world, REVIEW)
     with without_gates():
-        other = beside(world)
+        other = another(world)
         error = refused(lambda: submit(other, run, token))
         assert error.code == "capability_missing"
         assert error.message == "No capability of this server reads Gates of state 'A'."
@@ -67,7 +67,7 @@ def test_it_ends_no_waiting_for_a_verdict_by_hand(world: World) -> None:
     submit(world, run, token)
     before = world.doc(run, "A")
     with without_gates():
-        other = beside(world)
+        other = another(world)
         refused(lambda: other.release(run, "A", token))
         refused(lambda: other.lifecycle.resolve(run, wish_of("A", output=1)))
     assert world.doc(run, "A") == before
@@ -81,7 +81,7 @@ def test_its_clock_leaves_a_gate_to_the_clock_of_another_process(world: World) -
     world.make_due(run, "A")
     before = world.doc(run, "A")
     with without_gates():
-        other = beside(world)
+        other = another(world)
         refused(lambda: other.plane.look(run, "A"))
         other.notifications.pulse()
     assert world.doc(run, "A") == before
@@ -96,7 +96,7 @@ def test_what_has_no_gates_goes_on_in_the_same_run(world: World) -> None:
     submit(world, run, token)
     judge(world, run)
     with without_gates():
-        other = beside(world)
+        other = another(world)
         assert isinstance(other.do(run, "B", "ben", 1), Updated)
     assert world.run_status(run) is RunStatus.SUCCEEDED
 
@@ -105,7 +105,7 @@ def test_gates_that_a_run_was_started_with_count_for_each_of_its_tasks(world: Wo
     run = world.create(chain("A", "B"), gates=gates_given([REVIEW]))
     token = world.acquire(run, "A", "ann")
     with without_gates():
-        other = beside(world)
+        other = another(world)
         assert "the gates of the run of state 'A'" in refused(lambda: submit(other, run, token)).message
         refused(lambda: other.starting.rerun(run, Rerun(workflow_id=world.name(), agents={})))
     assert code(submit(world, run, token)) == "review_running"
@@ -117,7 +117,7 @@ def test_a_unit_with_gates_waits_for_a_process_that_has_them(real: World) -> Non
     server.add(run, {"name": "A", "gates": [REVIEW]}, {"name": "B"})
     token = real.acquire(run, "A")
     with without_gates():
-        other = beside(real)
+        other = another(real)
         assert "Gates of state 'A'" in refused(lambda: submit(other, run, token)).message
         assert isinstance(other.do(run, "B", "ben", 1), Updated)
     assert code(submit(real, run, token)) == "review_running"

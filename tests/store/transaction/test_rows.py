@@ -77,7 +77,7 @@ def test_every_row_of_the_reads_asks_for_something(row: str) -> None:
     )
 
 
-def test_every_part_that_is_installed_is_wanted_here_and_asks_for_something_of_its_own() -> None:
+def test_every_installed_part_is_wanted_here_and_reads_something_of_its_own() -> None:
     assert set(WANTED["parts"]) == set(PARTS.rows)
     asked = [set(Reading(STORED, RUN, ReadSet(parts={part: WANTED["parts"][part]})).commands()) for part in PARTS.rows]
     common = set(Reading(STORED, RUN, ReadSet()).commands())

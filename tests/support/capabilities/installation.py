@@ -21,7 +21,7 @@ TABLES: Final = (EXTENSIONS, LEASING, ATTACHED, ENDS, PARTS, LISTS, DUTIES, LANG
 
 @contextmanager
 def own_tables() -> Iterator[None]:
-    """Put the tables back in the end. Whatever is installed, documents are read anew."""
+    """Put the tables back in the end. Documents are read again after each change of the tables."""
     before = [dict(vars(table)) for table in TABLES]
     state_texts._records.clear()
     try:

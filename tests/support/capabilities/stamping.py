@@ -1,6 +1,6 @@
 """A program that stamps an output by a tool and by a method of the client, in a copy of dcf that has the capability.
 
-`tests/system/quality/test_toy_capability.py` copies it beside that dcf. It writes its answers as JSON.
+`tests/system/quality/test_toy_capability.py` copies it into that copy. It writes its answers as JSON.
 """
 
 import asyncio

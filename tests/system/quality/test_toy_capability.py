@@ -80,8 +80,8 @@ def python(place: Path, *arguments: str, **variables: str) -> str:
 def test_it_works_from_tool_command_and_client(copy: Path, server: RestrictedRedis) -> None:
     done: dict[str, Any] = json.loads(python(copy, "stamping.py", server.url))
     book = ["submitted", "stamped by rita"]
-    said = {"status": "Stamped, after 1 lines.", "lines": 1, "book": book, "is_looked": True, "next": ["B"]}
-    assert done["tool"] == said
+    answer = {"status": "Stamped, after 1 lines.", "lines": 1, "book": book, "is_looked": True, "next": ["B"]}
+    assert done["tool"] == answer
     assert done["method"] == {"kind": "StampedOutput", "lines": 1, "next": ["B"]}
     command = ("-m", "dcf", "gates", "stamp", done["left"]["workflow_id"], "A", "rita")
     assert python(copy, *command, REDIS_URL=server.url).strip() == "Stamped, after 1 lines."

@@ -14,12 +14,12 @@ def book_key(run: RunKeys) -> str:
     return f"cp:wf:{run.workflow_id}:stamps"
 
 
-def _ask(asked: Asked, run: RunKeys, _: tuple[str, ...]) -> Understand:
+def _ask(packet: Asked, run: RunKeys, _: tuple[str, ...]) -> Understand:
     command = ("XRANGE", book_key(run), "-", "+")
-    asked.add(command)
+    packet.add(command)
 
-    def understand(found: Replies) -> tuple[str, ...]:
-        return tuple(fields[1].decode() for _, fields in found.of[command])
+    def understand(replies: Replies) -> tuple[str, ...]:
+        return tuple(fields[1].decode() for _, fields in replies.of[command])
 
     return understand
 
