@@ -17,7 +17,7 @@ from dcf.core.documents.answers import Updated
 from dcf.core.documents.attached import ATTACHED, AttachedKind, AttachedKinds
 from dcf.core.documents.decision import Decision, More, Snapshot
 from dcf.core.documents.model import RunStatus
-from dcf.core.documents.parts import Parts
+from dcf.core.documents.parts import Parts, wanted_of
 from dcf.core.documents.usage import UsageReport
 from dcf.core.leasing.extensions import LEASING, Hold, LeaseExtensions, Look
 from dcf.values.json_text import Json
@@ -120,9 +120,9 @@ class Extensions(Tables):
         self.endings = dict(endings)
         self.leasing.holds = tuple(one.holds for one in installed if one.holds is not None)
         self.leasing.looks = tuple(one.looks for one in installed if one.looks is not None)
-        self.leasing.look_reads = {
-            part: wanted for capability in installed for part, wanted in capability.look_reads.items()
-        }
+        self.leasing.look_reads = {}
+        for capability in installed:
+            self.leasing.look_reads = wanted_of(self.leasing.look_reads, capability.look_reads)
         self.ends.reads = tuple(one.end_reads for one in installed if one.end_reads is not None)
         self.attached.kinds = tuple(sorted(kinds, key=lambda kind: kind.field))
         self.attached.fields = frozenset(kind.field for kind in kinds)

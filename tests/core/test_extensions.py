@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from dcf.asl.tasks.extensions import LANGUAGE, Language
-from dcf.core.definitions.extensions import EndExtensions
+from dcf.core.definitions.extensions import EndExtensions, EndReads, parts_to_end
 from dcf.core.documents.attached import AttachedKind, AttachedKinds
 from dcf.core.documents.codec import read_state, write_state
 from dcf.core.documents.model import StateDoc
+from dcf.core.documents.parts import Part, every_name, last
 from dcf.core.extensions import EXTENSIONS, Capability, CompletionStep, Extensions, steps_of
-from dcf.core.leasing.extensions import LeaseExtensions
+from dcf.core.leasing.extensions import LEASING, LeaseExtensions
 from dcf.features.gates.model import Submission
 from dcf.features.installed import CAPABILITIES
 from dcf.features.people.model import Asking
@@ -21,6 +22,7 @@ from dcf.runs.loading import RunExtensions
 from dcf.runs.notifying.contents import NoticeExtensions
 from dcf.store.extensions import ListExtensions, PartExtensions
 from tests.core.build import definition
+from tests.support.capabilities.installation import own_tables
 
 
 def empty() -> Extensions:
@@ -94,6 +96,19 @@ def test_the_engine_needs_one_capability_that_charges_and_one_that_lets_runs_gro
         empty().install([Capability(name="search")])
     with pytest.raises(ValueError, match="2 capabilities offer the same"):
         empty().install([*CAPABILITIES, replace(growing, name="others")])
+
+
+def test_what_two_capabilities_read_of_the_same_part_is_read_together() -> None:
+    part = Part[tuple[str, ...], object, object](name="lines", both=every_name, after=last, together=last)
+
+    def offer(name: str) -> Capability:
+        reads = EndReads(applies=lambda _: True, parts=lambda _, path: part.wanted((name, path)))
+        return Capability(name=name, look_reads=part.wanted((name,)), end_reads=reads)
+
+    with own_tables():
+        EXTENSIONS.install([*CAPABILITIES, offer("first"), offer("second")])
+        assert LEASING.look_reads[part] == ("first", "second")
+        assert parts_to_end(definition(), "A")[part] == ("first", "A", "second")
 
 
 def test_two_capabilities_cannot_attach_a_value_under_the_same_field() -> None:

@@ -4,10 +4,10 @@
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from dcf.core.definitions.model import Definition
-from dcf.core.documents.parts import Parts
+from dcf.core.documents.parts import Parts, wanted_of
 from dcf.values.records import record
 from dcf.values.tables import Tables
 
@@ -39,7 +39,7 @@ def parts_to_end(definition: Definition, path: str) -> Parts:
     if reads is None:
         reads = tuple(row.parts for row in ENDS.reads if row.applies(definition))
         object.__setattr__(definition, "end_reads", reads)
-    together: dict[Any, Any] = {}
+    together: Parts = {}
     for parts in reads:
-        together.update(parts(definition, path))
+        together = wanted_of(together, parts(definition, path))
     return together
