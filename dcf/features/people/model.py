@@ -112,7 +112,7 @@ def asked_by(task: HumanTask, now: int) -> Asking:
 
 
 def read_asked(document: Json) -> Asking | None:
-    """Read what a state's document says; None for anything else. What an operator broke is left out."""
+    """Read what a state's document says; None for anything else. Fields that an operator damaged are left out."""
     if not isinstance(document, dict):
         return None
     return Asking(
