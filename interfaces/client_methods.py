@@ -95,7 +95,7 @@ _IMPORTED: Final[Mapping[str, tuple[str, ...]]] = {
 def client_source(toolset: str, verbs: list[Verb]) -> str:
     """Return the module with the functions for the verbs of a toolset."""
     body = "\n\n\n".join(map(_function, verbs))
-    head = f'"""What the clients do for the verbs of the toolset {toolset}. Derived from their descriptions."""'
+    head = f'"""Methods of the clients for the verbs of the toolset {toolset}. Derived from their descriptions."""'
     return "\n".join([head, "", *_imports(verbs, body), "", "", body, ""])
 
 

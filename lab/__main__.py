@@ -64,7 +64,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--all", action="store_true", help="every kind, and a few with --acl and --http as well")
     parser.add_argument("--jobs", type=int, default=2, help="how many kinds are tried at the same time (default: 2)")
     parser.add_argument("--runs", type=int, help=f"runs of each kind, in batches of {BATCH} (default: one batch)")
-    parser.add_argument("--seconds", type=float, help="begin no batch of a kind after so many seconds")
+    parser.add_argument("--seconds", type=float, help="begin no batch of a kind after this many seconds")
     parser.add_argument("--seed", type=int, help="begin with the batch that has this seed (default: 0)")
     parser.add_argument("--alone", action="store_true", help="only the run of --seed, with the strikes of its batch")
     parser.add_argument("--acl", action="store_true", help="dcf is the Redis user of deploy/redis/users.acl")

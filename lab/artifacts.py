@@ -19,7 +19,7 @@ _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz \n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutArtifact:
-    """What came of an artifact: how its put was answered, and what is read of it."""
+    """The outcome of an artifact: how the server answered its put, and the content that is read."""
 
     name: str
     put: str
@@ -29,7 +29,7 @@ class PutArtifact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptArtifacts:
-    """What came of those of a run. `held` is what the key's quota counts, `spare` what it may count too much.
+    """The outcomes of the artifacts of a run. `held` is what the key's quota counts, `spare` the possible excess.
 
     A process that dies while it keeps something leaves it counted.
     """
@@ -75,7 +75,7 @@ class Artifacts(Errands[KeptArtifacts]):
 
 @dataclass(slots=True)
 class _Putting:
-    """Puts artifacts into a run; `in_doubt` are the bytes of calls that nobody answered."""
+    """Puts artifacts into a run; `in_doubt` are the bytes of calls without an answer."""
 
     calls: Calls
     run: str

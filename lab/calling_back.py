@@ -1,7 +1,7 @@
 """Answers, by their task tokens, the Tasks of the lab's runs that wait for a callback: from two processes at once.
 
 Tokens are used early (while an agent still holds the state), twice, late and with another answer; heartbeats come in
-between. What each call was told is noted, and a rule judges it.
+between. The answer of each call is recorded, and a rule judges it.
 """
 
 import random
@@ -27,7 +27,7 @@ _EARLY = 0.2
 _LATE = 0.5
 _KEPT = 200
 _ODD: Json = {"n": 0, "tries": 9}
-"""What an input counts as that is no object: an operator skipped the state before, and it left its own input behind."""
+"""Stands for an input that is not an object: an operator skipped the state before, which left its own input."""
 
 
 class CallingBack:
@@ -43,7 +43,7 @@ class CallingBack:
         self._used: deque[tuple[str, str, str]] = deque(maxlen=_KEPT)
 
     def work(self, over: threading.Event) -> None:
-        """Answer until it is over."""
+        """Answer until the batch ends."""
         pause_s = _PAUSE_S
         while self._runs and not over.wait(pause_s):
             began = time.monotonic()
@@ -105,6 +105,6 @@ class CallingBack:
 def begin(
     dcf: Dcf, seeds: Mapping[str, int], recorder: Recorder, over: threading.Event | None = None, *, honest: bool = True
 ) -> None:
-    """Answer on a thread until it is over. Who is honest never gives a token two answers: the first may be lost."""
+    """Answer on a thread until the batch ends. An honest caller gives a token one answer, which may be lost."""
     work = CallingBack(dcf, seeds, recorder, honest=honest).work
     threading.Thread(target=work, args=(over or threading.Event(),), daemon=True).start()

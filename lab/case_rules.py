@@ -40,7 +40,7 @@ def the_next_client_gets_the_task(poll: "FrozenPoll") -> Iterator[str]:
 
 
 def pages_say_503_without_redis(probe: "Probe") -> Iterator[str]:
-    """A page that needs Redis says that it is away; nobody is told that the request was wrong, or of a defect."""
+    """A page that needs Redis says that Redis is away. It reports neither a wrong request nor a defect."""
     if probe.path.startswith("/ui") and probe.status not in {_WELL, _AWAY}:
         yield f"{probe.path} answered {probe.status} while Redis was away"
 
@@ -67,7 +67,7 @@ def a_quota_counts_live_runs(starts: "Sequence[Start]") -> Iterator[str]:
 
 
 def a_put_artifact_is_whole(kept: "KeptArtifacts") -> Iterator[str]:
-    """What was answered to be put is read as it was put, whatever became of earlier answers."""
+    """An acknowledged put is read with the content of the put, also if earlier answers were lost."""
     for one in kept.artifacts:
         if one.put != "ok":
             yield f"the put of {one.name} was answered {one.put}"
@@ -114,7 +114,7 @@ def lost_answers_of_webhooks_lose_no_work(hook: "Hook") -> Iterator[str]:
 
 
 def a_bomb_ends_its_state_alone(bomb: "Bomb") -> Iterator[str]:
-    """An expression that goes too far fails its state: no server dies of it, grows much, or works on it for ever."""
+    """An expression that goes too far fails its state: no server dies, grows much, or evaluates without end."""
     what = bomb.expression[:80]
     if bomb.died:
         yield f"a server died of {what}"

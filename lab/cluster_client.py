@@ -1,4 +1,4 @@
-"""What the lab itself reads of a cluster, by the keys that dcf makes for a single server.
+"""Reads a cluster for the lab, by the keys that dcf makes for a single server.
 
 It goes through redis-py's client for clusters, not through dcf's connections. Keys get their hash tags, and a list of
 runs is read from all of its parts.

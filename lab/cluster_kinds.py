@@ -158,7 +158,7 @@ class SplitCluster(FailingCluster):
         length = luck.choice((0.5, 2.0, 4.0))
         self.halves.cut()
         time.sleep(length)
-        self.halves.mend()
+        self.halves.join()
         self.settle()
         return f"cut off two nodes for {length} s"
 

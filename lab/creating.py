@@ -52,7 +52,7 @@ def create(dcf: Dcf, run: str, workflow: Workflow) -> None:
 
 
 def _tasks(part: Json) -> Iterator[str]:
-    """Yield the names of all Tasks of a workflow: whoever skips a state may lead the run where nobody expected it."""
+    """Yield the names of all Tasks of a workflow: a caller that skips a state may lead the run anywhere."""
     if isinstance(part, list):
         for item in part:
             yield from _tasks(item)

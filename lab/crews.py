@@ -34,11 +34,11 @@ AGENTS: Final = ("ann", "bob", "cyd")
 """The agents of every batch: one worker process each."""
 
 LAB: Final = "the lab"
-"""Whose API key may do more than an agent's: errands call with it that need none of their own."""
+"""The agent whose API key may do more: errands call with it if they need no key of their own."""
 
 
 class Crew:
-    """Named processes; one that is killed is replaced by another of the same name."""
+    """Named processes. A process of the same name replaces a killed process."""
 
     def __init__(self, logs: Path) -> None:
         self._logs = logs
@@ -68,7 +68,7 @@ class Crew:
         self._signal(name, signal.SIGSTOP)
 
     def thaw(self, name: str) -> None:
-        """Let a process go on."""
+        """Let a process continue."""
         self._signal(name, signal.SIGCONT)
 
     def end(self, prefix: str = "") -> None:
@@ -78,7 +78,7 @@ class Crew:
             del self._running[name]
 
     def crashes(self) -> list[str]:
-        """Return which processes and threads ended with an exception that nobody expected."""
+        """Return which processes and threads ended with an unexpected exception."""
         logs = (path for name in self._started if (path := self._logs / f"{name}.log").exists())
         return [
             f"{path.stem}: {text.split(_CRASH)[1].strip()}" for path in logs if _CRASH in (text := path.read_text())

@@ -1,4 +1,4 @@
-"""The kinds of faults that need servers of another sort than the drawn runs have: each has a deployment beside them."""
+"""The kinds of faults that need servers of another sort than the drawn runs have: each has a deployment in addition."""
 
 import random
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _ALL_AT_ONCE: Final = 0.2
 
 
 class Beside(Kind):
-    """Workers of the drawn runs are killed and frozen, and servers of the deployment beside them are killed."""
+    """Workers of the drawn runs are killed and frozen, and servers of the additional deployment are killed."""
 
     pause_s = (0.7, 2.0)
     kills = True

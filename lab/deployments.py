@@ -1,4 +1,4 @@
-"""A small deployment of its own beside the drawn runs, in real time: a Redis, and servers as `dcf serve` starts them.
+"""A small deployment in addition to the drawn runs, in real time: a Redis, and servers as `dcf serve` starts them.
 
 Its servers may run an older version, and their hosts may have wrong clocks.
 """
@@ -85,7 +85,7 @@ class Deployment:
         self._start(*ports)
 
     def revive(self) -> int:
-        """Start the servers again that ended by themselves; return how many did."""
+        """Start the servers again that have ended on their own; return how many."""
         dead = [port for port in self._running if self._has_ended(port)]
         self._start(*dead)
         return len(dead)

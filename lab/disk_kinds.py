@@ -16,7 +16,7 @@ from lab.kind import Kind, freeze_worker, kill_worker
 from lab.torn_logs import TornLogs
 
 _UNSAFE_S: Final = 2.0
-"""What docs/decisions/storage/durability.md lets `everysec` lose: the last two seconds of acknowledged writes."""
+"""The loss that `everysec` permits (docs/decisions/storage/durability.md): two seconds of acknowledged writes."""
 
 _POSTPONED_S: Final = 2.0
 """How much later than its answers Redis may write its log, while the sync before lasts: where the disk is busy."""
@@ -86,7 +86,7 @@ class LostDefinitions(Disks):
 
 
 class TornLogKind(Kind):
-    """Beside runs whose workers are killed, others have a plain Redis each, whose log is torn and not repaired."""
+    """Runs whose workers are killed, and runs with a plain Redis each, whose log is torn and not repaired."""
 
     name = "torn-logs"
     pause_s = (0.3, 1.0)

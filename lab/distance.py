@@ -1,4 +1,4 @@
-"""A way that takes time: what is sent into it arrives so many seconds later, in order.
+"""A way that takes time: bytes arrive a given number of seconds later, in order.
 
 It stands for the distance between two regions, since not every kernel can delay packets. It is run as a program in the
 network of one region (`PORT HOST HOST'S-PORT SECONDS`), and needs the standard library alone.

@@ -41,14 +41,14 @@ NO_TASKS = (
     "Callback",
     "Group",
 )
-"""First words of the states that nobody works on."""
+"""First words of the states that no worker works on."""
 
 ENDINGS = ("StateSucceeded", "StateFailed", "StateRetried", "CallbackAwaited")
 BY_THE_CLOCK = ("States.Timeout", "States.HeartbeatTimeout", "DCF.AttemptsExhausted")
 """Errors of states that no holder ended."""
 
 FREE = ("cancel", "skip", "error", "retry")
-"""What an operator does to a run after which its end is not determined."""
+"""Actions of an operator after which the end of a run is not determined."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +85,9 @@ class Grant:
 class Story:
     """Everything about one run. `losses` are the times between which an acknowledged write may be gone.
 
-    `children` are the meta documents of its child runs, `signals_kept` the numbers of signals that no state took;
-    `kept` is what Redis has of a run that was to be deleted, `repeats` the run that it repeats, `repeated_as` the one
-    that repeats it. `is_grown`: it was opened without a graph.
+    `children`: the meta documents of its child runs. `signals_kept`: the numbers of signals that no state took. `kept`:
+    the keys in Redis of a deleted run. `repeats`: the run that it repeats. `repeated_as`: the run that repeats it.
+    `is_grown`: it was opened without a graph.
     """
 
     run: str
@@ -105,7 +105,7 @@ class Story:
     is_to_be_deleted: bool = False
     repeats: str | None = None
     repeated_as: str | None = None
-    planner_told: tuple[str, ...] = ()
+    planner_notices: tuple[str, ...] = ()
     losses: tuple[tuple[float, float], ...] = ()
     children: tuple[Mapping[str, Any], ...] = ()
     signals_kept: tuple[int, ...] = ()
@@ -113,7 +113,7 @@ class Story:
 
     @cached_property
     def grants(self) -> tuple[Grant, ...]:
-        """Leases that callers were told of, by acquiring or with a completion."""
+        """Leases that answers reported to callers, from acquiring or with a completion."""
         return tuple(_grants(self.calls))
 
     @property
@@ -128,7 +128,7 @@ class Story:
 
     @cached_property
     def endings(self) -> Mapping[tuple[str, int], list["Happening"]]:
-        """What ended each lease, by its state and epoch: its holder's completion, as far as the history tells."""
+        """The end of each lease by state and epoch: its holder's completion, as far as the history records it."""
         return _endings(self.happenings, self.resolved)
 
     @cached_property
@@ -256,13 +256,14 @@ def read_asked(connections: Connections, run: str) -> tuple[str, ...]:
 def read_kept(client: Any, run: str) -> tuple[str, ...]:
     """Return the keys of a run, and the lists that name it.
 
-    What the keys of workers hold of it is left out: no document of the run names those, and the sweep gives it back.
+    The shares in the keys of workers are left out: no document of the run names these keys, and the sweep frees them.
     So are the lists of the runs that an agent was made for, or does work in. The run is listed before the commit that
     assigns the agent. An attempt that loses its commit leaves an entry, which the sweep takes off.
     """
     of_run = RunKeys(run).meta.removesuffix("meta")
     found = [key.decode() for key in client.scan_iter(match=f"{of_run}*", count=1000)]
-    found = [key for key in found if key != RunKeys(run).barrier]  # whoever waits for replicas writes it, for a minute
+    # A caller that waits for replicas writes the barrier, for a minute.
+    found = [key for key in found if key != RunKeys(run).barrier]
     lists = [key.decode() for key in client.scan_iter(match="cp:idx:*", count=1000, _type="zset")]
     passed_over = (keys.quota("", "runs"), keys.assigned(""), keys.runs_by(Facet.AGENT, ""))
     found += [key for key in lists if not key.startswith(passed_over) and client.zscore(key, run) is not None]

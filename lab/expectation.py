@@ -1,6 +1,6 @@
-"""What must come of a workflow, and what a Task's worker answers: both are known before dcf does anything.
+"""The expected result of a workflow and the answers of a Task's worker: both are known before dcf starts.
 
-What a Task answers depends only on its name and its input, so any worker gives the same answer.
+The answer of a Task depends only on its name and its input, so any worker gives the same answer.
 """
 
 import json
@@ -29,10 +29,10 @@ PEOPLE = ("eve", "fay")
 
 @dataclass(slots=True, kw_only=True)
 class Expected:
-    """What must come of a run. `open_ended` are scopes that break: how far those inside come is not determined.
+    """The expected result of a run. `open_ended` are scopes that break: how far those inside come is not determined.
 
-    `inputs` are the inputs that a Task's workers may see, `asked` the descriptions of tasks for people, `done` how
-    often a state completes, `outside` what comes for states that wait for signals and child runs.
+    `inputs`: the inputs that a Task's workers may see. `asked`: the descriptions of tasks for people. `done`: how often
+    a state completes. `outside`: the results of states that wait for signals and child runs.
     """
 
     status: str = "succeeded"
@@ -54,7 +54,7 @@ class Expected:
 
 
 class Breaks(Exception):
-    """A state fails and nobody in its scope catches it."""
+    """A state fails and no state in its scope catches the error."""
 
     def __init__(self, error: str) -> None:
         super().__init__(error)

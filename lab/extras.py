@@ -1,4 +1,4 @@
-"""Errands beside the drawn runs: what a kind tries once for each seed, while its faults strike.
+"""Errands in addition to the drawn runs: a kind tries each once for each seed, while its faults strike.
 
 A kind that needs more than the drawn runs derives from `Errands`. An errand brings back its evidence, and rules of
 `lab/case_rules.py` judge it. Errands call tools over HTTP, as users do, and repeat a call until its answer is known.
@@ -146,11 +146,11 @@ class Calls:
     key_id: str = ""
 
     def surely(self, tool: str, **arguments: Any) -> Mapping[str, Any]:
-        """Call a tool; raise when it was invalid, or nobody answered in time."""
+        """Call a tool; raise when it was invalid, or no answer came in time."""
         return dict(patiently(lambda: self.there.call(tool, **arguments)))
 
     def once(self, tool: str, **arguments: Any) -> Mapping[str, Any] | None:
-        """Call a tool; return None if nobody knows what came of it."""
+        """Call a tool; return None if its effect is unknown."""
         try:
             return self.there.call(tool, **arguments)
         except DcfError as error:

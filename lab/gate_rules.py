@@ -46,7 +46,7 @@ def _is_done(story: Story, found: Happening) -> bool:
 
 
 def a_verdict_counts_once(story: Story) -> Iterator[str]:
-    """A review decides what was opened, once; each verdict has a request of its own, and what one was told is there."""
+    """A review decides an open gate once. Each acknowledged verdict has its own request, and is in the history."""
     is_open: dict[str, object] = {}
     for found in story.happenings:
         if found.type == "GateOpened":
@@ -64,10 +64,10 @@ def a_verdict_counts_once(story: Story) -> Iterator[str]:
         if call.is_ok and not story.may_be_lost(call)
     }
     done = Counter((found.state, str(found.data["judged_by"])) for found in story.happenings if _is_review(found))
-    asked_by, told_by = Counter(one[:2] for one in asked), Counter(one[:2] for one in told)
-    for who in {*done, *told_by}:
-        if not told_by[who] <= done[who] <= asked_by[who]:
-            yield f"{who} judged {done[who]} times, by {asked_by[who]} requests, {told_by[who]} told so"
+    asked_by, answered_by = Counter(one[:2] for one in asked), Counter(one[:2] for one in told)
+    for who in {*done, *answered_by}:
+        if not answered_by[who] <= done[who] <= asked_by[who]:
+            yield f"{who} judged {done[who]} times, by {asked_by[who]} requests, {answered_by[who]} told so"
 
 
 def _is_review(found: Happening) -> bool:
@@ -76,9 +76,9 @@ def _is_review(found: Happening) -> bool:
 
 
 def rework_is_counted_and_bounded(story: Story) -> Iterator[str]:
-    """A gate sends an output back only so often: with the last time the unit fails, and not before.
+    """A gate sends an output back at most N times: the last time fails the unit, and no time before.
 
-    Once people have looked it is counted anew.
+    After people have looked, the count starts again.
     """
     fails = Counter[tuple[str, str]]()
     for found in story.happenings:

@@ -1,7 +1,7 @@
 """The planner of grown runs: a process that opens runs and lets them grow by their plans while faults strike.
 
 It is sturdy: each request has an id that follows from the run and the step, and is repeated until its outcome is known.
-What a power loss took back is done again from the beginning, with the same ids.
+After a power loss the planner repeats the plan from its beginning, with the same ids.
 """
 
 import random
@@ -47,7 +47,7 @@ _LOOKS: Final = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannerDuty:
-    """What the planner is given: the runs by id, with their seeds. `lossy`: acknowledged writes may be lost."""
+    """Input of the planner process: the runs by id, with their seeds. `lossy`: acknowledged writes may be lost."""
 
     place: Place
     calls: Path
@@ -79,7 +79,7 @@ class Planner:
         self.twins = ThreadPoolExecutor(1)
 
     def work(self) -> None:
-        """Carry the plan out, and again if something of it was lost, for ever."""
+        """Carry the plan out, and repeat it after each loss, without end."""
         while True:
             if not self.is_over() and self.open().is_ok and all(self.do(*one) for one in enumerate(self.plan.steps)):
                 self.end()
@@ -118,7 +118,7 @@ class Planner:
         return self.recorded.surely(lambda: self.recorded.noted("open", self.run, {}, call))
 
     def do(self, number: int, step: Step) -> bool:
-        """Do one step; return False if the plan must be begun anew."""
+        """Do one step; return False if the plan must start again."""
         asked = f"{self.run} {number}"
         match step.op:
             case "grow":
@@ -158,7 +158,7 @@ class Planner:
         )
 
     def rewind(self, unit: str, asked: str) -> bool:
-        """Take a unit back once it was begun; leave it if nobody begins it. Return False if that is not known."""
+        """Take a unit back once it was begun; leave it if no worker begins it. Return False if that is not known."""
         heard = Heard(code="")
         for _ in range(_LOOKS):
             heard = self.noted(
@@ -228,7 +228,7 @@ class Planner:
             found = self.tend()
             meta = None if found is None else found.meta
             if found is None or meta is None:
-                return  # begin anew: a power loss took it back, or its Redis is struck
+                return  # start again: a power loss took it back, or its Redis is struck
             if meta.status is not RunStatus.RUNNING:
                 return
             self.let_go_on(meta.is_paused, [one.issue for one in meta.blocked_by])
@@ -238,7 +238,7 @@ class Planner:
             elif self.plan.end == "force" and (is_done or look > _LOOKS):
                 self.close(force=True)
             elif is_done:
-                return  # begin anew: the seal, or what was added before, was lost
+                return  # start again: the seal, or an earlier addition, was lost
             time.sleep(_PAUSE_S)
 
     def let_go_on(self, is_paused: bool, issues: Sequence[str]) -> None:

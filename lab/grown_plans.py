@@ -1,6 +1,6 @@
-"""What the lab does with a run that grows, drawn from a seed: what it adds when, seals, takes back, and how it ends.
+"""The plan of a run that grows, drawn from a seed: additions and their times, seals, rewinds, and the end.
 
-What the planner adds on purpose wrongly is drawn here too; no unit of it is used elsewhere.
+The wrong additions that the planner tries are drawn here too. No other module uses their units.
 """
 
 import random
@@ -52,7 +52,7 @@ class Plan:
 
 
 def grown_run(run: str, seed: int) -> str | None:
-    """Return the id of the run that grows beside the drawn one of a seed; None if there is none."""
+    """Return the id of the run that grows next to the drawn run of a seed; None if the seed has no such run."""
     return f"{run}{_SUFFIX}" if seed % _EVERY == _REMAINDER else None
 
 

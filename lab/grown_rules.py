@@ -24,7 +24,7 @@ class _Standing:
     failed: set[str] = field(default_factory=set)
 
     def read(self, found: Happening) -> None:
-        """Go on by one entry."""
+        """Advance by one entry."""
         name = found.state
         match found.type:
             case "UnitAdded":
@@ -71,7 +71,7 @@ def _read(story: Story) -> Iterator[tuple[Happening, _Standing]]:
 
 
 def a_unit_is_leased_only_when_all_it_waits_for_are_done(story: Story) -> Iterator[str]:
-    """Nobody gets a unit before what it and its group depend on has ended well, or once that was reopened."""
+    """No worker gets a unit before the dependencies of it and its group have succeeded, or after one was reopened."""
     for found, standing in _read(story):
         missing = standing.waits.get(found.state, set()) - standing.well
         if found.type == "LeaseAcquired" and missing:
@@ -79,7 +79,7 @@ def a_unit_is_leased_only_when_all_it_waits_for_are_done(story: Story) -> Iterat
 
 
 def acknowledged_units_are_there_once(story: Story) -> Iterator[str]:
-    """What somebody was told to have added is there, once; what nobody added is not."""
+    """An acknowledged unit is in the run exactly once. No other unit is in it."""
     added = Counter(found.state for found in story.of("UnitAdded"))
     yield from (f"{name} was added {times} times" for name, times in added.items() if times > 1)
     for call in _adding(story):
@@ -124,9 +124,9 @@ def a_group_ends_when_it_is_sealed_and_done(story: Story) -> Iterator[str]:
 
 
 def a_grown_run_ends_as_it_was_closed(story: Story) -> Iterator[str]:
-    """It ends by itself when it is sealed and done, or as somebody closed it: strictly, only when all is done.
+    """A sealed run whose units are done ends. A closed run ends as it was closed: strictly, only when all is done.
 
-    Whoever closes it as anything but a success leaves no unit that has failed.
+    A run that is closed as anything but a success has no failed unit.
     """
     closes = [call for call in story.calls if call.op == "close" and not call.is_refused]
     ends = 0

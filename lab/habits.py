@@ -35,7 +35,7 @@ _ALWAYS_FINISHING = ("calm", "twice", "claiming", "gathering", "renewing", "writ
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Habit:
-    """What a worker does with one lease. `botches`: it first delivers what the schema of its Task, if any, refuses."""
+    """A worker's behaviour with a lease. `botches`: it first delivers an output that its Task's schema rejects."""
 
     name: str
     ttl_s: int

@@ -1,8 +1,7 @@
 """Two halves of a network, in each some nodes of a cluster: the link between them can be cut.
 
-Whoever is in neither, such as dcf, reaches both as before. So a minority that is cut off from the other nodes goes on
-with those who are still connected to it, until it finds that it is one. Each half is a network namespace, which only
-root may make.
+A process in neither half, such as dcf, reaches both as before. So a minority that is cut off from the others serves its
+connections until it notices. Each half is a network namespace, which only root may make.
 """
 
 import os
@@ -67,10 +66,10 @@ class Halves:
         return here, there
 
     def cut(self) -> None:
-        """Let nothing pass between the halves any more; who is connected hears nothing."""
+        """Stop all traffic between the halves. Open connections receive no bytes and no error."""
         ip("-n", self._names[0], "link", "set", _LINK, "down")
 
-    def mend(self) -> None:
+    def join(self) -> None:
         """Let everything pass again."""
         here, there = self._addresses
         ip("-n", self._names[0], "link", "set", _LINK, "up")

@@ -36,12 +36,12 @@ Faults: TypeAlias = tuple[str, ...]
 
 FAITHFUL: Final = ("answer",)
 FAULTS: Final = ("answer", "lose", "lose", "fail", "lose and forget")
-"""What a receiver does with a request: it takes the work and answers, or its answer is lost, or it takes nothing."""
+"""A receiver's behaviour: it takes the work and answers, its answer is lost, or it ignores the request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hook:
-    """What came of a run of an agent with a URL. `odd` are requests and answers that must not be."""
+    """The outcome of a run of an agent with a URL. `odd` are requests and answers that must not be."""
 
     status: str | None
     odd: tuple[str, ...]

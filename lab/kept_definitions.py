@@ -22,7 +22,7 @@ _MACHINE: Final = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What came of a definition: what the schedule that names it did, and a start by its name.
+    """The outcome of a definition: the ticks of the schedule that names it, and a start by its name.
 
     Each is None if a power loss took back what it depends on.
     """
@@ -32,7 +32,7 @@ class Kept:
 
 
 class KeptDefinitions(Errands[Kept]):
-    """A workflow is started at every server; power is lost; then it is started and scheduled again."""
+    """Every server starts a workflow. After a power loss the workflow is started and scheduled again."""
 
     at_once = 10
     rules = (what_is_started_has_its_definition,)
@@ -86,7 +86,7 @@ class KeptDefinitions(Errands[Kept]):
             yield Calls(there, key)
 
     def ticks(self, name: str) -> tuple[str, ...] | None:
-        """Wait for a tick of the schedule, and stop it; what became of its ticks."""
+        """Wait for a tick of the schedule, stop it, and return the outcomes of its ticks."""
 
         def read() -> Any:
             return self.dcf.schedules.read(name)

@@ -1,4 +1,4 @@
-"""What every kind of faults has: servers that live over many batches, a way to them, strikes, an end of trouble."""
+"""The base of every kind of faults: servers that live over many batches, a way to them, strikes, an end of trouble."""
 
 import random
 import time
@@ -33,7 +33,7 @@ class Kind(ABC):
     pause_s: tuple[float, float] = (0.05, 0.25)
     honest: bool = False
     sweeps: bool = False
-    """Whether lists may keep entries that the sweep takes off: a command about another node may fail by itself."""
+    """Whether lists may keep entries that the sweep takes off: a command about another node may fail alone."""
 
     @classmethod
     def why_not(cls) -> str | None:
@@ -90,7 +90,7 @@ class Kind(ABC):
         return ServerDuty(port=port, place=place)
 
     def errands(self, bench: Bench) -> Errands[Any]:
-        """Begin what this kind tries for each seed beside the drawn runs, by rules of its own."""
+        """Begin the errands of this kind for each seed, in addition to the drawn runs, with rules of their own."""
         return NoErrands(bench)
 
     def workplace(self) -> Place:

@@ -118,7 +118,7 @@ class Clocks(Kind):
 class Failover(BehindProxy):
     """The replica takes the primary's place, and `DCF_WAIT_REPLICAS` is 1, so nothing acknowledged may be lost.
 
-    Who connects is led to the new primary, as by Sentinel; connections to the old one stay, while it goes on.
+    New connections lead to the new primary, as with Sentinel. Connections to the old one stay while it continues.
     """
 
     name = "failover"
@@ -135,7 +135,7 @@ class Failover(BehindProxy):
         return replace(super().place(), wait_replicas=1)
 
     def strike(self, luck: random.Random, crew: Crew) -> str:
-        """Let the two change places: the old one dies, or is frozen or forgotten for a while and goes on."""
+        """Let the two change places: the old one dies, or is frozen or forgotten for a while and continues."""
         old, new = self.redis, self.spare
         how = luck.choice(("killed", "frozen", "forgotten", "cut off and killed"))
         if how == "frozen":
@@ -165,8 +165,8 @@ class Failover(BehindProxy):
 class Sentinel(Kind):
     """The primary is killed or frozen, and Redis Sentinel promotes the replica; `DCF_WAIT_REPLICAS` is 1.
 
-    The old primary starts again with nothing, or goes on with what it has and those who are still connected to it, as
-    a primary until a sentinel tells it otherwise.
+    The old primary starts again with nothing, or continues with its data and connections as a primary, until a
+    sentinel demotes it.
     """
 
     name = "sentinel"

@@ -13,7 +13,7 @@ _APPLIES: Final = b"\r\nEXEC\r\n"
 
 
 class LosingPool(PoolBetween):
-    """Loses the answers to so many of a hundred transactions."""
+    """Loses the answers to a given percentage of transactions."""
 
     def __init__(self, pool: Pool, percent: int) -> None:
         super().__init__(pool)

@@ -1,9 +1,8 @@
 """The operator process of the lab: pauses, blocks and resumes some runs, resolves and assigns states, cancels a few.
 
-In a run that is only helped, it ends a state as its worker would, so that what must come of the run stays the same. In
-a run that it treats as it likes it also skips and fails states, cancels, and lets it go on after its end; how such a
-run ends is not determined. Half of those it deletes. Some other runs it repeats as new ones, of which the same must
-come.
+In a run that it only helps, it ends a state as its worker would, so that the expected result stays the same. In a run
+of which the end is not determined, it also skips and fails states, cancels the run, and continues it after its end. It
+deletes half of those. It repeats some other runs as new ones, with the same expected result.
 """
 
 import random
@@ -54,7 +53,7 @@ _Answer: TypeAlias = RunAnswer | EntryAdded | Created | Deleted | Refusal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorDuty:
-    """What the operator process is given: the runs by id, with their seeds."""
+    """Input of the operator process: the runs by id, with their seeds."""
 
     place: Place
     calls: Path
@@ -138,7 +137,7 @@ class Operations:
         )
 
     def retry(self, run: str, asked: str) -> Heard:
-        """Let the run go on after its end."""
+        """Continue the run after its end."""
         return self._noted("retry", run, "", asked, lambda: self._dcf.retrying.retry(run, request_id=asked))
 
     def rerun(self, run: str, new: str) -> Heard:
@@ -176,7 +175,7 @@ class Operator:
         self.expected = {run: draw(self.duty.seeds[run]).expected for run in self.left}
 
     def work(self) -> None:
-        """Operate, until nothing may be done any more."""
+        """Operate, until no action is allowed."""
         while self.left:
             run = self.luck.choice(sorted(self.left))
             try:
@@ -196,7 +195,7 @@ class Operator:
                 del self.left[run]
 
     def act_on_ended(self, run: str) -> bool:
-        """Let a run go on that is over, delete it, or leave it. Return True if it goes on."""
+        """Continue a run that has ended, delete it, or leave it. Return True if it continues."""
         seed = self.duty.seeds[run]
         new = again(run, seed)
         if new is not None:
@@ -261,7 +260,7 @@ class Operator:
         self.ask(lambda asked: self.verbs.resolve(run, wish, asked))
 
     def fail(self, run: str, path: str) -> None:
-        """Fail a state for good."""
+        """Fail a state permanently."""
         wish = Resolve(state=path, how="error", error="ByHand")
         self.ask(lambda asked: self.verbs.resolve(run, wish, asked))
 

@@ -26,7 +26,7 @@ _PAGES_AT_ONCE: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """A request that was sent and answered while Redis was away; `status` 0: nobody answered."""
+    """A request that was sent and answered while Redis was away; `status` 0: no answer came."""
 
     path: str
     status: int
@@ -34,7 +34,7 @@ class Probe:
 
 
 class Outages(NoErrands[Probe]):
-    """What the servers answered while Redis was away."""
+    """The answers of the servers while Redis was away."""
 
     rules = (pages_say_503_without_redis, metrics_say_that_redis_is_away, health_answers_without_redis)
 

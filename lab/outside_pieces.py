@@ -66,7 +66,7 @@ def _saw(expected: Expected, path: str, given: Value) -> None:
 
 
 def child(drawer: "Drawer") -> Piece:
-    """Return a Task that starts a run of one Task, and goes on with its output."""
+    """Return a Task that starts a run of one Task, and continues with its output."""
     name, work = drawer.name("Child"), drawer.name("Work")
     asked = _asked(drawer, work)
     state = {"Type": "Task", "Resource": CHILD, "Parameters": asked, "ResultSelector": {"n.$": "$.Output.n"}}

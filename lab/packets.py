@@ -21,7 +21,7 @@ _BETWEEN: Final = 25_000
 
 _SHORT_S: Final = (0.002, 0.2)
 _LONG_S: Final = (0.55, 0.9)
-"""Longer than the clients of the lab wait: what is held back arrives after its sender has given up and asked anew."""
+"""Longer than the clients of the lab wait: held bytes arrive after their sender has given up and asked again."""
 
 _FAULTS: Final = ("cut", "cut", "delay", "swallow", "hold back")
 
@@ -71,7 +71,7 @@ class Controls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProxyDuty:
-    """What a proxy process is given; `sockets` is the directory with the unix sockets of servers in other networks."""
+    """Input of a proxy process. `sockets` is the directory with the unix sockets of servers in other networks."""
 
     port: int
     controls: Path
@@ -142,7 +142,7 @@ class _Way:
         await self.target.drain()
 
     async def _break(self, data: bytes, at: int) -> bool:
-        """Do something to a packet at this byte; whether the connection goes on."""
+        """Do something to a packet at this byte; return True if the connection continues."""
         self.controls.count()
         fault = self.luck.choice(_FAULTS)
         if fault == "delay":

@@ -1,6 +1,6 @@
 """The people of the lab: a process in which two persons find tasks that wait for them and answer, often both at once.
 
-What they answer follows from what they are asked, so that what must come of a run does not depend on who is first.
+An answer follows from its question, so that the expected result of a run does not depend on who is first.
 """
 
 import random
@@ -33,7 +33,7 @@ _MOST_PAST = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeopleDuty:
-    """What the process of the people is given."""
+    """Input of the process of the people."""
 
     place: Place
     calls: Path
@@ -68,7 +68,7 @@ class Person:
         self.recorded = Recorded(None, self.recorder, self.name)  # type: ignore[arg-type]  # it makes no worker's calls
 
     def work(self) -> None:
-        """Look and answer, for ever."""
+        """Look and answer, without end."""
         while True:
             try:
                 rows = self.people.list_human_tasks(HumanTaskQuery(limit=_PAGE, person=self.name)).rows
@@ -82,7 +82,7 @@ class Person:
             time.sleep(self.luck.uniform(0.01, 0.05))
 
     def answer(self, row: HumanTaskRow) -> None:
-        """Answer a task as anybody would, until it is known what came of it."""
+        """Answer a task as a person would, until its effect is known."""
         if row.question is not None:
             self.reply(row.workflow_id, row.question)
         if row.task is None:

@@ -92,7 +92,7 @@ class Drawer:
         return Piece(states={name: state}, first=name, last=name, play=_task(name))
 
     def busy(self, _: int) -> Piece:
-        """A task that fails a few times, and is retried so often."""
+        """A task that fails a few times, and is retried as many times."""
         times = self.luck.choice((1, 1, 2))
         name = self.name(f"Busy_{times}")
         given = {"tries.$": "$$.State.RetryCount", "n.$": "$.n"}
@@ -112,7 +112,7 @@ class Drawer:
             name: {"Type": "Task", "Catch": _catcher(after), "Next": after},
             after: {"Type": "Pass", "Result": {"n": 1}},
         }
-        return Piece(states=states, first=name, last=after, play=_mended(name, after, {"n": 1}))
+        return Piece(states=states, first=name, last=after, play=_after_repair(name, after, {"n": 1}))
 
     def slow(self, _: int) -> Piece:
         """A task that never answers, in one of the ways that this is noticed."""
@@ -122,7 +122,7 @@ class Drawer:
             name: {"Type": "Task", "Catch": _catcher(after), "Next": after, **limit},
             after: {"Type": "Pass", "Result": {"n": 2}},
         }
-        return Piece(states=states, first=name, last=after, play=_mended(name, after, {"n": 2}))
+        return Piece(states=states, first=name, last=after, play=_after_repair(name, after, {"n": 2}))
 
     def wait(self, _: int) -> Piece:
         """Return a Wait of some seconds."""
@@ -136,7 +136,7 @@ class Drawer:
         return Piece(states={name: state}, first=name, last=name, play=play)
 
     def ask(self, _: int) -> Piece:
-        """Return a task for people; some are asked only when nobody else has answered in time."""
+        """Return a task for people; some are asked only after others have not answered in time."""
         name = self.name("Ask")
         at_once: dict[str, Any] = {"to": [*PEOPLE]}
         later: dict[str, Any] = {"to": "nobody", "escalate": {"after_s": 2, "to": [*PEOPLE]}}
@@ -324,7 +324,7 @@ def _nothing(_: Expected, __: str, given: Value) -> Value:
     return given
 
 
-def _mended(name: str, after: str, result: Value) -> Play:
+def _after_repair(name: str, after: str, result: Value) -> Play:
     """Play a task that fails and what its catcher leads to."""
 
     def play(expected: Expected, scope: str, given: Value) -> Value:

@@ -1,6 +1,6 @@
-"""Clients that are frozen in a long poll: their connection stands, and nobody reads what the server answers.
+"""Clients that are frozen in a long poll: their connection stays open, and no process reads the server's answer.
 
-The task of such a client must soon be free for another one of the same agent: the lease was granted to nobody.
+The task of such a client must soon be free for another client of the same agent: no process received the lease.
 """
 
 import random
@@ -23,14 +23,14 @@ _WORKFLOW: Final = {"StartAt": "Work", "States": {"Work": {"Type": "Task", "End"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrozenPoll:
-    """What came of a task that was leased to a frozen client: how long, and how its run ended with another client."""
+    """The outcome of a task that a frozen client leased: how long, and how its run ended with another client."""
 
     term_s: float
     status: str | None
 
 
 class Polls(Errands[FrozenPoll]):
-    """A client of an agent waits for a task and is frozen; the task comes; another client of the agent asks for it."""
+    """A client of an agent is frozen while it waits. The task comes, and another client of the agent asks for it."""
 
     rules = (a_frozen_client_holds_a_task_shortly, the_next_client_gets_the_task)
 
@@ -53,7 +53,7 @@ class Polls(Errands[FrozenPoll]):
         return FrozenPoll(term_s=term_s, status=read_meta(self.kind.client(), run).get("status"))
 
     def lease(self, run: str) -> Mapping[str, Any]:
-        """Return the lease of the task; empty while nobody has it."""
+        """Return the lease of the task; empty while the task is not leased."""
         found: Mapping[str, Any] = read_documents(self.kind.client(), run).get("Work", {}).get("lease", {})
         return found if found.get("token") else {}
 

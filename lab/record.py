@@ -1,4 +1,4 @@
-"""What came of all batches: the table that is printed, and the record that is kept."""
+"""The outcomes of all batches: the printed table, and the stored record."""
 
 import platform
 import sys
@@ -47,7 +47,7 @@ class Total:
 
     @property
     def is_clean(self) -> bool:
-        """Return True if no rule was broken and nobody complained."""
+        """Return True if no rule was broken and no process complained."""
         return not self.violations and not self.complaints
 
 

@@ -1,4 +1,4 @@
-"""What callers did and heard, as lines of JSON: one when a call begins, one when it ends.
+"""Calls and their answers, as lines of JSON: one when a call begins, one when it ends.
 
 A call whose process was killed has no second line: it may have taken effect or not. Lines are written with one `write`
 each, so that a SIGKILL loses none and tears none.
@@ -19,7 +19,7 @@ HELD_UP = ("review_running", "needs_work")
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """One call. `code` None: nobody heard an answer. Codes that begin with `!` are failures that say nothing."""
+    """One call. `code` None: the caller received no answer. Codes that begin with `!` are failures that say nothing."""
 
     run: str
     op: str

@@ -24,7 +24,7 @@ ADMIN: Final = "admin"
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """The users of a deployment, deploy/redis/users.acl, and the lab as an administrator beside them."""
+    """The users of a deployment, deploy/redis/users.acl, and the lab as an additional administrator."""
 
     passwords: Mapping[str, str]
 
@@ -59,7 +59,7 @@ def socket_of(folder: Path, port: int) -> Path:
 class LabRedis:
     """A redis-server with its data in a directory; it keeps its port over a restart.
 
-    One in a region is reached from elsewhere by its unix socket, which lies beside the directory.
+    One in a region is reached from elsewhere by its unix socket, which is next to the directory.
     """
 
     def __init__(self, home: Path, *options: str, users: Users | None = None, region: Region | None = None) -> None:
@@ -126,7 +126,7 @@ class LabRedis:
         self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it go on."""
+        """Let the server continue."""
         self._signal(signal.SIGCONT)
 
     def lead(self) -> None:

@@ -58,12 +58,12 @@ class FailingRegion(BehindProxy):
         return replace(super().place(), wait_replicas=1)
 
     def strike(self, luck: random.Random, crew: Crew) -> str:
-        """Cut the link; then mend it, or let the other region take over from one that is lost or goes on alone."""
+        """Cut the link. Then restore it, or let the other region take over."""
         old, new, how = self.redis, self.spare, luck.choice(self.ways)
         self.regions.cut()
         time.sleep(luck.uniform(0.0, 0.6))
         if how == "cut off":
-            self.regions.mend()
+            self.regions.join()
             reached = old.offset()
             wait_until(lambda: new.offset() >= reached, _PATIENCE_S)
             return "the other region was cut off for a while"
@@ -74,7 +74,7 @@ class FailingRegion(BehindProxy):
         self.redis, self.spare = new, old
         self.controls.target = new.port
         time.sleep(luck.uniform(0.0, 0.4))
-        self.regions.mend()
+        self.regions.join()
         if how == "lost":
             old.start("--replicaof", "127.0.0.1", str(new.port))
             wait_until(lambda: old.has_all_of(new.port), _PATIENCE_S)

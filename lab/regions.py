@@ -1,7 +1,7 @@
 """Two regions far from each other: network namespaces with one link between them, which can be cut.
 
 In each the Redis of the other is reached at the port that it has there, on loopback: what listens there passes on what
-it hears, after a while (`distance.py`), over the link. Whoever is in neither reaches a Redis by its unix socket.
+it hears, after a while (`distance.py`), over the link. A process in neither reaches a Redis by its unix socket.
 Only root may make namespaces, and not everywhere.
 """
 
@@ -81,10 +81,10 @@ class Regions:
         wait_until(lambda: _is_open(source, port), 30)
 
     def cut(self) -> None:
-        """Let nothing pass between the two any more; who is connected hears nothing."""
+        """Stop all traffic between the two. Open connections receive no bytes and no error."""
         ip("-n", self.here.name, "link", "set", _LINK, "down")
 
-    def mend(self) -> None:
+    def join(self) -> None:
         """Let everything pass again."""
         ip("-n", self.here.name, "link", "set", _LINK, "up")
 

@@ -39,7 +39,7 @@ _OVERRIDDEN: Final = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewersDuty:
-    """What the process of the reviewers is given."""
+    """Input of the process of the reviewers."""
 
     place: Place
     calls: Path
@@ -68,7 +68,7 @@ class Reviewers:
         self.twins = ThreadPoolExecutor(1)
 
     def work(self) -> None:
-        """Look and judge, for ever."""
+        """Look and judge, without end."""
         over = threading.Event()
         while not over.wait(self.luck.uniform(*_PAUSE_S)):
             for run in self.duty.runs:

@@ -29,7 +29,7 @@ _TERMINAL = ("succeeded", "failed", "skipped", "cancelled")
 
 
 def one_holder_per_epoch(story: Story) -> Iterator[str]:
-    """No epoch of a state is granted twice, neither in the history nor in what callers were told."""
+    """No epoch of a state is granted twice, neither in the history nor in the answers to callers."""
     granted = Counter((found.state, found.epoch) for found in story.of("LeaseAcquired"))
     yield from (
         f"{state} was granted {times} times with epoch {epoch}"
@@ -51,9 +51,9 @@ def epochs_grow(story: Story) -> Iterator[str]:
         if found.epoch <= last.get(found.state, 0):
             yield f"{found.state} was granted with epoch {found.epoch} after {last[found.state]}"
         last[found.state] = found.epoch
-    first_told = [grant for grant in story.grants if not grant.call.repeated]
-    for earlier in first_told:
-        for later in first_told:
+    first_grants = [grant for grant in story.grants if not grant.call.repeated]
+    for earlier in first_grants:
+        for later in first_grants:
             in_turn = earlier.call.end is not None and earlier.call.end < later.call.start
             if later.state == earlier.state and in_turn and later.epoch < earlier.epoch:
                 yield f"{later.state} was granted with epoch {later.epoch} after {earlier.epoch} was told"
@@ -74,7 +74,7 @@ def no_stale_write(story: Story) -> Iterator[str]:
         if found.type in {*ENDINGS, "LeaseReleased", "StateCancelled", "UnitRewound"}:
             holder[found.state] = None
         if found.type == "RunRetried":
-            holder = dict.fromkeys(holder)  # whoever held a state when the run ended has lost it
+            holder = dict.fromkeys(holder)  # a holder of a state loses it when the run ends
     yield from _stale_answers(story)
 
 
@@ -139,7 +139,7 @@ def _is_entered_by_claim(story: Story, found: Happening) -> bool:
 
 
 def terminal_documents_do_not_change(story: Story) -> Iterator[str]:
-    """What has ended stays as it is, unless control enters the state again; after the run's end nothing changes."""
+    """An ended state does not change until control enters it again. An ended run does not change."""
     before = dict[str, dict[str, object]]()
     for documents in (*story.observed, story.documents, story.documents_later):
         for path, document in documents.items():
@@ -207,7 +207,7 @@ def _request(call: Call) -> tuple[str, str, str | None, str]:
 
 
 def nothing_acknowledged_is_lost(story: Story) -> Iterator[str]:
-    """What a caller was told to have done stands in the history."""
+    """Every acknowledged change is in the history."""
     for grant in story.grants:
         if not story.was_granted(grant.state, grant.epoch) and not story.may_be_lost(grant.call):
             yield f"granted, and not in the history: {grant.call.told()}"
@@ -218,18 +218,17 @@ def nothing_acknowledged_is_lost(story: Story) -> Iterator[str]:
 
 
 def only_the_assigned_hold_states(story: Story) -> Iterator[str]:
-    """Whoever leases a state is one of those it is assigned to. A unit that is assigned to nobody anybody may lease."""
+    """Only an assigned agent leases a state. Any agent may lease a unit that has no assignment."""
     for found in story.of("LeaseAcquired"):
         is_for_anybody = story.is_grown and found.state not in story.meta["agents"]
         if not is_for_anybody and found.data.get("owner") not in story.agents:
             yield f"leased by somebody else: {found.told()}"
 
 
-def agents_are_told(story: Story) -> Iterator[str]:
-    """Every entered Task is announced, taken or cancelled, and the planner hears of the end.
+def agents_are_notified(story: Story) -> Iterator[str]:
+    """Every entered Task is announced, taken or cancelled, and the planner is notified of the end.
 
-    A region that is lost unconfirmed may take with it that a Task was taken. Its task token, which outlives that, is
-    handed out to whoever took it.
+    An unconfirmed region that is lost may take the record of a lease with it. Its task token survives.
     """
     for entered in story.of("StateEntered"):
         if not is_task(entered.state):
@@ -239,7 +238,7 @@ def agents_are_told(story: Story) -> Iterator[str]:
         was_taken = any(found.type in known or found.data.get("via") == "callback" for found in after)
         if not was_taken and story.meta.get("status") == "succeeded":
             yield f"nobody was told, and nobody took it: {entered.told()}"
-    if story.meta.get("status") != "running" and "run_finished" not in story.planner_told:
+    if story.meta.get("status") != "running" and "run_finished" not in story.planner_notices:
         yield "the planner was not told of the end"
 
 
@@ -272,7 +271,7 @@ def the_output_is_right(story: Story) -> Iterator[str]:
     yield from _wrong_counts(story)
 
 
-def nobody_gets_a_lease_in_a_paused_run(story: Story) -> Iterator[str]:
+def paused_runs_grant_no_lease(story: Story) -> Iterator[str]:
     """Between the pause and the resumption of a run nothing is leased, and nothing at all after its end."""
     stopped = ""
     for found in story.happenings:
@@ -287,7 +286,7 @@ def nobody_gets_a_lease_in_a_paused_run(story: Story) -> Iterator[str]:
 
 
 def the_first_answer_of_a_person_counts(story: Story) -> Iterator[str]:
-    """Each visit of a task for people is answered once; who was told to have answered did, and nobody else."""
+    """Each visit of a task for people has one answer: the acknowledged one."""
     is_open: dict[str, bool] = {}
     for found in story.happenings:
         if found.type == "StateEntered":
@@ -312,8 +311,8 @@ def _is_of_person(found: Happening) -> bool:
     return found.type == "StateConcluded" and found.data.get("via") == "person"
 
 
-def people_are_told(story: Story) -> Iterator[str]:
-    """Everybody whom a task asks at its entry is told, unless it ended before."""
+def people_are_notified(story: Story) -> Iterator[str]:
+    """Each person that a task asks at its entry is notified, unless the task ended before."""
     for entered in story.of("StateEntered"):
         if not entered.state.rpartition("/")[2].startswith("Ask") or story.meta.get("status") != "succeeded":
             continue
@@ -407,7 +406,7 @@ def a_run_is_repeated_once(story: Story) -> Iterator[str]:
 
 
 def each_task_token_serves_once(story: Story) -> Iterator[str]:
-    """A task token ends one visit of its state, with one answer; who was told so finds it in the history."""
+    """A task token ends one visit of its state, with one answer. The history has each acknowledged answer."""
     asked, told = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     answers = defaultdict[str, set[str]](set)
     for call in story.calls:
@@ -425,8 +424,8 @@ def each_task_token_serves_once(story: Story) -> Iterator[str]:
             yield f"{state} ended {done[state]} times by {len(asked[state])} tokens, {len(told[state])} told so"
 
 
-def passing_faults_are_told_as_such(story: Story) -> Iterator[str]:
-    """No fault of a server is told as one that stays, or as a defect: whoever hears that gives up a finished result."""
+def passing_faults_are_reported_as_such(story: Story) -> Iterator[str]:
+    """No passing fault is reported as permanent or as a defect: a caller would give up a finished result."""
     for call in story.calls:
         if call.code in {"store_unsuitable", "!internal_error", "internal_error", "error"}:
             yield f"told as a fault that stays: {call.told()}"
@@ -462,19 +461,19 @@ RULES: tuple[Rule, ...] = (
     an_applied_request_is_never_refused,
     nothing_acknowledged_is_lost,
     only_the_assigned_hold_states,
-    agents_are_told,
+    agents_are_notified,
     the_run_ends_once,
     the_output_is_right,
-    nobody_gets_a_lease_in_a_paused_run,
+    paused_runs_grant_no_lease,
     the_first_answer_of_a_person_counts,
-    people_are_told,
+    people_are_notified,
     an_operators_requests_take_effect_once,
     each_signal_is_taken_once,
     each_task_token_serves_once,
     children_are_started_once_and_end_with_their_parents,
     a_deleted_run_is_gone,
     a_run_is_repeated_once,
-    passing_faults_are_told_as_such,
+    passing_faults_are_reported_as_such,
     nothing_is_left_over,
     a_logged_line_stands_once,
     each_question_is_answered_once,
@@ -484,11 +483,11 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-_OF_THE_DELETED: tuple[Rule, ...] = (a_deleted_run_is_gone, passing_faults_are_told_as_such)
+_OF_THE_DELETED: tuple[Rule, ...] = (a_deleted_run_is_gone, passing_faults_are_reported_as_such)
 
 
 _NOT_OF_THE_GROWN: tuple[Rule, ...] = (the_output_is_right, a_corrected_result_is_what_the_follower_saw)
-"""Rules that need a graph: of a grown run nobody knows the output, and its units do not see each other's results."""
+"""Rules that need a graph: the output of a grown run is not known, and its units do not see each other's results."""
 
 
 def judge(story: Story) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """Schedules of a batch: one for each way to overlap, which the clocks serve while faults strike; judged at its end.
 
-What they start are runs of their own, of a Wait alone, beside the runs that are drawn from the seed.
+They start runs of a Wait alone, in addition to the runs that are drawn from the seed.
 """
 
 import time

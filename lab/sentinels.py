@@ -1,6 +1,6 @@
 """Redis Sentinel: three processes that watch a primary and its replica, and promote the replica when they must.
 
-What they do in seconds they do here in fractions of them (`SENTINEL DEBUG`), except that they still vote.
+Their steps take fractions of seconds here (`SENTINEL DEBUG`), but for votes.
 """
 
 import subprocess
@@ -55,7 +55,7 @@ class Sentinels:
             process.wait()
 
     def url(self, login: str) -> str:
-        """Return the URL of whoever is the primary, for dcf."""
+        """Return the URL of the present primary, for dcf."""
         return f"redis+sentinel://{login}{','.join(f'127.0.0.1:{port}' for port in self.ports)}/{MASTER}"
 
     def are_ready(self) -> bool:

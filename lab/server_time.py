@@ -3,8 +3,8 @@
 Everything in dcf that has to do with time asks Redis with `TIME`. The lab puts itself between: `timed_pool` changes the
 replies to that command, and turns back the time by which a script of `store/transaction/guards.py` checks a decision,
 for every process that maps the same file. So a lease of five seconds lasts half a second, and a clock that steps an
-hour back does so for all of them at once. What Redis measures by itself (how long an entry of a stream was idle) is not
-stretched; `quicken` shortens the two limits of dcf that depend on it.
+hour back does so for all of them at once. Times that Redis itself measures (idle entries of streams) are not stretched;
+`quicken` shortens the two limits of dcf that depend on it.
 """
 
 import mmap
@@ -42,7 +42,7 @@ class SharedTime:
             self._map = mmap.mmap(file.fileno(), _FORM.size)
 
     def step(self, seconds: float) -> None:
-        """Step the clock by so many seconds."""
+        """Step the clock by a number of seconds."""
         began, offset = _FORM.unpack(self._map[:])
         self._map[:] = _FORM.pack(began, offset + int(seconds * _SECOND))
 

@@ -24,7 +24,7 @@ _AGAIN_S = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerDuty:
-    """What a server process is given: `settings` beside those of every server, `page`: the web page and /metrics.
+    """Input of a server process: `settings` in addition to those of every server, `page`: the web page and /metrics.
 
     `loses` are the transactions of a hundred whose answers from Redis are lost.
     """
@@ -59,7 +59,7 @@ def main(duty: ServerDuty) -> None:
 
 
 def _say_nothing(_: Mapping[str, object]) -> None:
-    """Announce to nobody: whoever waits for the server asks its port."""
+    """Announce nothing: a caller that waits for the server asks its port."""
 
 
 def answers(port: int) -> bool:

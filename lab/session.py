@@ -57,7 +57,7 @@ _SOONER = 4
 """By how much the first strike of a batch comes sooner than the others."""
 
 _REMINDERS = 4
-"""Entries that a run which stands still adds to its history in that time: nobody takes its state, and is reminded."""
+"""Entries that an idle run adds to its history in that time: reminders of a state that no worker takes."""
 
 _DELIVERY_S = 5.0
 """For the clocks to tell planners of the end. Runs that were listed before the time stepped back stay listed longer."""
@@ -79,7 +79,7 @@ class Violation:
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What came of a batch. `cases` are the errands of a kind, `broken` counts packets.
+    """The outcome of a batch. `cases` are the errands of a kind, `broken` counts packets.
 
     `complaints` are those of processes that crashed, of Redis, and of errands that broke a rule.
     """
@@ -219,7 +219,7 @@ class Batch:
                 creating.create(dcf, run, workflow)
 
     def _resume_all(self, dcf: Dcf) -> None:
-        """Let runs go on that the operator paused; it does nothing any more."""
+        """Resume the runs that the operator paused. The operator has ended."""
         self._crew.end("operator")
         by_hand = operating.Operations(dcf, Recorder(self._folder / "resumed.jsonl", "the lab"))
         for run in self._workflows:
@@ -249,7 +249,7 @@ class Batch:
             pause_s = luck.uniform(*self._kind.pause_s)
 
     def _wait_for_ends(self, dcf: Dcf, seconds: float) -> set[str]:
-        """Wait until every run is over, but not much longer than this; those that are still open."""
+        """Wait until every run has ended, or a little longer than this; return the runs that are still open."""
         until = time.monotonic() + seconds
         open_runs = {*self._workflows, *self._grown}
         while open_runs and time.monotonic() < until:
@@ -259,7 +259,7 @@ class Batch:
         return open_runs
 
     def _is_open(self, dcf: Dcf, run: str) -> bool:
-        """Return True if a run goes on; create and start again what a power loss took back."""
+        """Return True if a run continues; create and start a run again that a power loss took back."""
         try:
             meta = dcf.plane.read(run, ()).meta
         except UnknownRun:
@@ -277,7 +277,7 @@ class Batch:
         return meta.status == "running"
 
     def _wait_while_they_go_on(self, dcf: Dcf) -> None:
-        """Wait, now that everything is well, until every run is over or nothing happens any more."""
+        """Wait, after the end of all faults, until every run has ended or no event comes."""
         client, before = self._kind.client(), -1
         while open_runs := self._wait_for_ends(dcf, _PATIENCE_S):
             happened = sum(client.xlen(RunKeys(run).events) for run in (*self._workflows, *self._grown))
@@ -319,7 +319,7 @@ class Batch:
                 is_to_be_deleted=operating.is_deleted(workflow.seed),
                 repeats=operating.repeated_from(run),
                 repeated_as=operating.again(run, workflow.seed),
-                planner_told=tuple(mail.get(run, ())),
+                planner_notices=tuple(mail.get(run, ())),
             )
             for run, workflow in self._workflows.items()
         ]
@@ -329,7 +329,7 @@ class Batch:
                 seed=seed,
                 expected=Expected(inputs=draw_plan(seed, lossy=self._kind.honest).inputs),
                 calls=tuple(by_run[run]),
-                planner_told=tuple(mail.get(run, ())),
+                planner_notices=tuple(mail.get(run, ())),
                 is_grown=True,
             )
             for run, seed in self._grown.items()
@@ -363,7 +363,7 @@ class Batch:
             time.sleep(0.05)
 
     def _call_late(self, dcf: Dcf) -> None:
-        """Come back with old leases when everything is over."""
+        """Come back with old leases when everything has ended."""
         recorder = Recorder(self._folder / "late.jsonl", "late", after_end=True)
         verbs = Recorded(OwnVerbs(dcf.plane, dcf.notifications), recorder, "late")
         luck = random.Random(f"late {self._seeds.start}")

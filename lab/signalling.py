@@ -1,7 +1,7 @@
 """Sends the signals that states of the lab's runs wait for, or will: from two processes, with the same requests.
 
-A signal for a state that waits has a request of its own for each visit, so that both processes send it and it counts
-once; signals that come early are sent before any state waits.
+A signal for a waiting state has one request for each visit: both processes send it, and it counts once. Early signals
+are sent before any state waits.
 """
 
 import random
@@ -32,7 +32,7 @@ class Signaller:
         self._left = {run: names for run, seed in seeds.items() if (names := _awaited(seed))}
 
     def work(self, over: threading.Event) -> None:
-        """Send signals until it is over."""
+        """Send signals until the batch ends."""
         pause_s = _PAUSE_S
         while self._left and not over.wait(pause_s):
             began = time.monotonic()
@@ -57,7 +57,7 @@ class Signaller:
                 self.send(run, path.rpartition("/")[2], f"{path}@{doc.lease.epoch}")
 
     def send(self, run: str, name: str, asked: str) -> None:
-        """Send one signal; what nobody heard is sent again with the next look."""
+        """Send one signal. A signal without an answer is sent again with the next look."""
         note = {"state": name, "content": {"request": asked}}
 
         def call() -> Heard:

@@ -8,9 +8,9 @@ from lab.evidence import Story
 
 
 def each_question_is_answered_once(story: Story) -> Iterator[str]:
-    """A question is asked once, and answered once or given up; its asker is told once, and of that answer.
+    """A question is asked once, and answered once or given up. Its asker receives that answer once.
 
-    A power loss may take back an answer of which the asker was told.
+    A power loss may take back an answer that the asker has received.
     """
     asked = Counter(str(one.data["question"]) for one in story.of("QuestionAsked"))
     ended = Counter(str(one.data["question"]) for one in story.of("QuestionAnswered", "QuestionExpired"))
@@ -35,7 +35,7 @@ def each_question_is_answered_once(story: Story) -> Iterator[str]:
 
 
 def a_corrected_result_is_what_the_follower_saw(story: Story) -> Iterator[str]:
-    """A result is corrected until a state that follows is leased, and whoever leases that then sees the correction."""
+    """A result is corrected until a state that follows is leased, whose lease then shows the correction."""
     inputs = {(grant.state, grant.epoch): grant.call.given for grant in story.grants if grant.call.op == "acquire"}
     source_of: dict[str, str] = {}
     used: set[str] = set()

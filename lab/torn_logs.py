@@ -1,4 +1,4 @@
-"""Logs of a plain Redis that a power loss tore in the middle of a transaction, and that nobody repaired.
+"""Logs of a plain Redis that a power loss tore in the middle of a transaction, and that were not repaired.
 
 Redis 8.2.3 drops such a transaction when it loads the log, but leaves its beginning in the file and writes on behind
 it. At the next start that beginning is applied: the documents of a run, say, without its timers and notifications.
@@ -45,12 +45,12 @@ _CHAIN: Final = {
 _ROUNDS: Final = 120
 _PAUSE_S: Final = 0.05
 _STEPPED: Final = {40: 3600, 80: 86_400}
-"""Rounds at which the time steps on by so many seconds: whatever looks seldom then looks."""
+"""Rounds at which the time steps forward by these seconds, so that rare looks happen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TornLog:
-    """What became of a run whose log was torn: `torn` is what had been done, `kept` the commands of it that stay."""
+    """The outcome of a run whose log was torn: `torn` are its commands, `kept` those of them that stay."""
 
     torn: str
     kept: int
@@ -65,7 +65,7 @@ class TornLogs(Errands[TornLog]):
     rules = (a_run_goes_on_after_a_torn_log,)
 
     def errand(self, seed: int) -> TornLog | None:
-        """Begin a run, tear its log, start Redis twice, and let the clock and a worker go on."""
+        """Begin a run, tear its log, start Redis twice, and let the clock and a worker continue."""
         luck, home = random.Random(f"torn {seed}"), self.kind.home / f"torn-{seed}"
         torn = luck.choice(("start", "completion"))
         with LabRedis(home, "--appendonly", "yes", "--appendfsync", "always") as server:
@@ -111,7 +111,7 @@ def _begin(dcf: Dcf, torn: str) -> None:
 
 
 def _work(dcf: Dcf, *, told: str = "") -> None:
-    """Take a state of the run, any or the one that the agent was told of, and complete it."""
+    """Take a state of the run, any or the one in the agent's notification, and complete it."""
     verbs, token = OwnVerbs(dcf.plane, dcf.notifications), uuid.uuid4().hex
     heard = verbs.acquire(_RUN, told, _AGENT, token, 60)
     if heard.is_ok:
@@ -119,7 +119,7 @@ def _work(dcf: Dcf, *, told: str = "") -> None:
 
 
 def _go_on(dcf: Dcf, shared: SharedTime) -> None:
-    """Look at the run as a clock and its sweep, and work as its agent, until it is over or much time has passed."""
+    """Look at the run as a clock and its sweep, and work as its agent, until it has ended or much time has passed."""
     sweep = Sweep(Listings(dcf.connections, prefixes=()), rearm=partial(set_timer, dcf.plane))
     for number in range(_ROUNDS):
         shared.step(_STEPPED.get(number, 0))

@@ -30,7 +30,7 @@ _WORKFLOW: Final = {"workflow_name": "lab-mixed", "asl": {"StartAt": "A", "State
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mixed:
-    """What a worker heard whose run ended well or not. `odd` are answers that its calls must not get."""
+    """The answers to a worker whose run ended well or not. `odd` are answers that its calls must not get."""
 
     odd: tuple[str, ...]
     status: str | None

@@ -1,4 +1,4 @@
-"""What workers of the lab call, each call recorded: on dcf in their own process, or (`http_verbs`) at a server of MCP.
+"""The verbs of the lab's workers, each call recorded: in their own process, or (`http_verbs`) at a server of MCP.
 
 An answer says the same either way. Failures that say nothing about the call have a code that begins with `!`.
 """
@@ -32,7 +32,7 @@ ANSWERED_WITHIN_S = 40
 """Seconds, of the lab's time, after which a question is given up."""
 
 Content: TypeAlias = dict[str, Any]
-"""What a completion says: {"output": ...} or {"error": ...}."""
+"""The result of a completion: {"output": ...} or {"error": ...}."""
 
 Hand: TypeAlias = Sequence[tuple[str, str, Content]]
 """States that a worker holds, each with its token and what the worker will write."""

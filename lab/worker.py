@@ -1,6 +1,6 @@
-"""A worker process of the lab: one agent that is told of states, or claims them, and works on them by its habits.
+"""A worker process of the lab: one agent that receives or claims states, and works on them by its habits.
 
-It may be frozen or killed at any moment. What it did stands in its file of calls.
+It may be frozen or killed at any moment. Its file of calls records its work.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ _LOOK_S = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duty:
-    """What a worker process is given: who it is, the runs by id with their seeds, and those of them it claims from.
+    """Input of a worker process: its name, the runs by id with their seeds, and those of them it claims from.
 
     An honest worker never writes two different results with one lease: where Redis loses writes, the second may count.
     """
@@ -109,7 +109,7 @@ class Worker:
             threading.Thread(target=self.work, args=(number,), daemon=True).start()
 
     def listen_over_http(self, there: HttpVerbs) -> None:
-        """Wait for events with the tool, for ever; each call acknowledges the event before."""
+        """Wait for events with the tool, without end; each call acknowledges the event before."""
         last: dict[str, str] = {}
         while True:
             try:
@@ -122,7 +122,7 @@ class Worker:
                 self.told.put((found["message_id"], found["event"]))
 
     async def listen(self, reader: InboxReader) -> None:
-        """Wait for events, for ever."""
+        """Wait for events, without end."""
         while True:
             try:
                 message = await reader.next(self.duty.agent, 1.0)
@@ -133,7 +133,7 @@ class Worker:
                 self.told.put((message.message_id, message.event))
 
     def work(self, number: int) -> None:
-        """Work on what this agent is told, and on what it claims, for ever."""
+        """Work on the states that this agent is notified of or claims, without end."""
         luck = random.Random(f"{self.duty.agent} {number}")
         while True:
             try:
@@ -211,7 +211,7 @@ class Worker:
         return None if held.content is None else self.finish(held, held.content, habit)
 
     def ask(self, held: Held) -> bool:
-        """Ask people about the state; return True if it was given back for the answer, or that is not known."""
+        """Ask people about the state; return True if it was released for the answer, or that is not known."""
         give_back, request = self.luck.random() < _GIVING_BACK, uuid.uuid4().hex
         heard = self.verbs.surely(
             lambda: self.verbs.ask(held.run, held.state, held.token, request, give_back=give_back)
@@ -229,7 +229,7 @@ class Worker:
             self.correct_once(held, {**output, FIX: 2}, uuid.uuid4().hex)
 
     def correct_once(self, held: Held, output: Any, request: str) -> None:
-        """Correct the result, until it is known what came of it."""
+        """Correct the result, until the effect is known."""
         self.verbs.surely(lambda: self.verbs.correct(held.run, held.state, held.token, output, request))
 
     def gather(self, held: Held, ttl_s: int) -> list[Heard]:
@@ -308,7 +308,7 @@ class Worker:
         return heard
 
     def wait_for_verdicts(self, held: Held, content: Content, heard: Heard) -> Heard:
-        """Ask for a while how a result stands, and write it anew where it was sent back; some never ask."""
+        """Ask for a while for the verdict on a result, and write it again if it was sent back; some never ask."""
         for look in range(_LOOKS if self.luck.random() < 0.8 else 0):
             output = content.get("output")
             if heard.code == "needs_work" and isinstance(output, dict):
@@ -325,7 +325,7 @@ class Worker:
             self.stale.append(replace(held, over=True))
 
     def intrude(self, held: Held) -> None:
-        """Try what nobody may: a forged token, another's name, a second lease."""
+        """Try forbidden calls: a forged token, another's name, a second lease."""
         forged = f"lab-{uuid.uuid4().hex}"
         self.verbs.write(held.run, held.state, forged, "forged", "forged")
         self.verbs.complete(held.run, held.state, forged, {"output": "forged"})
@@ -334,7 +334,7 @@ class Worker:
         self.verbs.acquire(held.run, held.state, f"lab-{uuid.uuid4().hex}", 5, agent="a stranger")
 
     def come_back(self, luck: random.Random) -> None:
-        """Come back with an old lease, as somebody who knows nothing of what happened since."""
+        """Come back with an old lease, as a worker that missed all later events."""
         with suppress(IndexError):
             come_back(self.verbs, luck.choice(self.stale), luck)
 

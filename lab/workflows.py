@@ -1,6 +1,6 @@
 """Workflows drawn from a seed, each with its input and what must come of it.
 
-The expectation is computed here, beside the drawing, and not by dcf; `tests/lab` compares it with dcf's.
+The expectation is computed here, with the drawing, and not by dcf; `tests/lab` compares it with dcf's.
 """
 
 import random

@@ -73,7 +73,7 @@ def server(short_directory: Path) -> Iterator[RestrictedRedis]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _data_home(short_directory: Path) -> Iterator[None]:
-    """The file tools of a local user write below the data directory, which is never that of whoever runs the tests."""
+    """The file tools of a local user write below the data directory, which is never that of the tester."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(short_directory / "home"))
         yield
@@ -89,7 +89,7 @@ def _trusted(short_directory: Path) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_contexts(short_directory: Path) -> Iterator[None]:
-    """Commands work on this machine, whatever whoever runs the tests has chosen."""
+    """Commands work on this machine, also if the user who runs the tests has chosen another place."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("DCF_CONTEXT", "DCF_SERVER_URL", "DCF_API_KEY"):
             patch.delenv(name, raising=False)

@@ -14,7 +14,7 @@ from dcf.cli import beginning
 from dcf.cli.command_group import CommandGroup
 from dcf.cli.places.choice import name_context
 from dcf.cli.processes.garbage import collect_rarely_at_start
-from dcf.cli.termination import end_when_told
+from dcf.cli.termination import end_on_sigterm
 from dcf.version import __version__
 
 app = typer.Typer(
@@ -28,7 +28,7 @@ def main() -> NoReturn:
     beginning.begin()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # an old encoding may lack a character
-    end_when_told()
+    end_on_sigterm()
     try:
         app()
     finally:

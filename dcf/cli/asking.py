@@ -21,7 +21,7 @@ def ask(question: str, *, yes: bool, place: str | None = None) -> None:
     if yes:
         return
     if not can_ask():
-        raise InvalidArgument("This cannot be undone, and nobody can be asked here.", "Add --yes to do it.")
+        raise InvalidArgument("This cannot be undone, and there is no terminal to ask on.", "Add --yes to do it.")
     typer.confirm(f"{question}{_at(elsewhere() if place is None else place)}", abort=True, err=True)
 
 

@@ -1,6 +1,6 @@
 """Who does what a command does: the user of dcf on this machine. Histories and the audit trail name that user.
 
-What came of it is an answer, or a refusal, which is an error of the command.
+The outcome is an answer, or a refusal, which is an error of the command.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,7 +36,7 @@ def user_name(option: str) -> str:
     try:
         return check_id(getpass.getuser(), "your user name")
     except (InvalidArgument, KeyError, OSError):
-        raise InvalidArgument("Nobody is named who does it.", f"Say who you are: {option} NAME.") from None
+        raise InvalidArgument("Your user name is unknown.", f"Say who you are: {option} NAME.") from None
 
 
 @contextmanager

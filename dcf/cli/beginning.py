@@ -1,4 +1,4 @@
-"""What every process of dcf does first: where its log goes and how it looks, traces, and how loopback is reached."""
+"""The first steps of every process of dcf: where its log goes and how it looks, traces, and how loopback is reached."""
 
 import logging
 import os

@@ -29,14 +29,14 @@ class ProcessFailed(DcfError):
     """A child process could not start, or kept exiting."""
 
     code = "process_failed"
-    default_hint = "Mend what it says, then run again."
+    default_hint = "Correct the fault that it names, then run again."
 
 
 @dataclass(slots=True, kw_only=True)
 class _Child:
     """A child process and its name; `command` restarts it.
 
-    `deaths` counts how often it exited by itself, `in_vain` how often since there was progress.
+    `deaths` counts its unexpected exits, `since_progress` those since the last progress.
     """
 
     name: str
@@ -45,7 +45,7 @@ class _Child:
     environment: Mapping[str, str]
     process: subprocess.Popen[bytes]
     deaths: int = 0
-    in_vain: int = 0
+    since_progress: int = 0
     exit_code: int = 0
 
 
@@ -136,17 +136,17 @@ class ChildProcesses:
         raise ProcessFailed(f"{what} ended ({_manner(exit_code)}): {self._last_words(name)}")
 
     def check(self) -> None:
-        """Raise if a process keeps exiting and is not restarted any more."""
+        """Raise if a process keeps exiting and is no longer restarted."""
         if self._failure is not None:
             raise self._failure
 
     def forgive(self) -> None:
-        """Count from now on how often a process exits in vain: there was progress."""
+        """Count the exits of each process from now on, since there was progress."""
         for member in self._members:
-            member.in_vain = 0
+            member.since_progress = 0
 
     def deaths(self) -> str | None:
-        """Return a sentence about the process that exited most often by itself; None if none did."""
+        """Return a sentence about the process with the most unexpected exits; None if there was none."""
         worst = max(self._members, key=lambda member: member.deaths, default=None)
         return None if worst is None or not worst.deaths else self._death_of(worst)
 
@@ -160,8 +160,8 @@ class ChildProcesses:
         """Restart a process that exited, unless restarting it has failed too often."""
         member.exit_code = _wait_for(member.process)
         member.deaths += 1
-        member.in_vain += 1
-        if member.exit_code == _USAGE or member.in_vain >= MOST_DEATHS:
+        member.since_progress += 1
+        if member.exit_code == _USAGE or member.since_progress >= MOST_DEATHS:
             self._failure = ProcessFailed(self._death_of(member))
         else:
             member.process = self._spawn(member.name, member.command, member.inherit, member.environment)

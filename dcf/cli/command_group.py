@@ -62,7 +62,7 @@ class CommandGroup(RowGroup):
 
 
 def command_of(row: ListedCommand) -> Any:
-    """Return the command of a row, or the group of a noun. What serves prints lines for who started it, no answer."""
+    """Return the command of a row, or the group of a noun. A command that serves has no answer options."""
     if row.is_noun:
         return RowGroup(name=row.name, noun=row.name, help=row.summary, no_args_is_help=True, rich_markup_mode=_MARKUP)
     if row.serves:
@@ -92,7 +92,7 @@ def _also_behind(command: Any, option: Any) -> Any:
 
 
 def _context_option(ctx: typer.Context) -> Any:
-    """Return `--context` of `dcf` as it stands behind a command: not shown, and not handed over."""
+    """Return `--context` of `dcf` for use after a command's name: not shown, and not passed to the command."""
     option: Any = copy(next(option for option in ctx.find_root().command.params if "--context" in option.opts))
     option.hidden, option.expose_value = True, False
     return option

@@ -24,7 +24,7 @@ DAILY: Final[Mapping[str, str]] = {
     "ls": "List runs, newest first; those that are stuck stand before",
     "show": "Show where a run stands, state by state",
     "why": "Explain why a run, or a state of it, does not move, and what helps",
-    "watch": "Watch a run until it is over",
+    "watch": "Watch a run until it ends",
     "cancel": "End a run at once",
     "retry": "Continue a run that failed, timed out or was cancelled",
     "approve": "Answer a task of a run with approve",
@@ -44,7 +44,7 @@ DAILY: Final[Mapping[str, str]] = {
 
 
 class Noun(NamedTuple):
-    """What several commands are about: a line of help, what else help says, and what the ids of such things are."""
+    """The subject of several commands: a line of help, further help, and the fields of an answer that are its ids."""
 
     line: str
     more: str = ""
@@ -52,7 +52,7 @@ class Noun(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """What help of the noun says."""
+        """The help of the noun."""
         return f"{self.line}.{self.more and ' '}{self.more}"
 
 
@@ -151,7 +151,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "watch": (
         "dcf.cli.reading.watch:watch",
-        "Watch a run until it is over: a live table on a terminal, elsewhere a line for each change.",
+        "Watch a run until it ends: a live table on a terminal, elsewhere a line for each change.",
     ),
     "projects index": (
         "dcf.cli.features.project_files:index",
@@ -241,7 +241,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "Show one key: what it may do, its quotas, and how much of them is used.",
     ),
     "keys ls": ("dcf.cli.commands.keys:list_keys", "List the keys, oldest first, without the keys themselves."),
-    "keys revoke": ("dcf.cli.commands.keys:revoke", "End a key for good, at every server at once."),
+    "keys revoke": ("dcf.cli.commands.keys:revoke", "End a key permanently, at every server at once."),
     "skills generate": (
         "dcf.cli.commands.skills:generate",
         "Generate manifests, their catalogue and the stub's configuration. With any problem nothing is written.",
@@ -286,14 +286,14 @@ _WATCHED: Final = frozenset(
         *("projects show", "agents ls", "keys ls", "keys show"),
     }
 )
-"""The commands whose answer changes while nobody does anything here."""
+"""The commands whose answer changes without a command of this user."""
 
 _IDS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("inbox", "approve"), NOUNS["tasks"].ids),
     "runs events": ("id",),
     "runs search": ("id",),
 }
-"""What names the answer of a command is about, where that is not what its noun says; daily ones are about runs."""
+"""The ids in the answer of a command, if they are not those of its noun; daily commands have ids of runs."""
 
 
 class ListedCommand(NamedTuple):
@@ -325,7 +325,7 @@ class ListedCommand(NamedTuple):
 
     @property
     def is_watched(self) -> bool:
-        """True if its answer changes by itself."""
+        """True if its answer changes over time."""
         return self.full_name in _WATCHED
 
     @property

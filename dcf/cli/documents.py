@@ -1,7 +1,7 @@
 """Reads and parses the JSON that commands are given: in a file, as an argument, or on standard input.
 
-Every command that takes JSON reads it here, so that `-` and JSON text work wherever a file does, and so that what is
-wrong is told with its line.
+Every command that takes JSON reads it here, so that `-` and JSON text work wherever a file does, and so that an error
+names the line of the fault.
 """
 
 import json
@@ -33,7 +33,7 @@ class InvalidDocument(InvalidDefinition):
     """The workflow document of a command has problems; `places` has the line and column of each, by its path."""
 
     def __init__(self, file: str, text: str, error: InvalidDefinition, *, prefix: str = "") -> None:
-        """Find the places; `prefix` is what stands in front of the paths but not in the text."""
+        """Find the places; `prefix` is at the front of the paths but not in the text."""
         from dcf.cli.positions import locate
 
         super().__init__(error.problems)
@@ -103,7 +103,7 @@ def read_json(file: Path, max_bytes: int = MAX_BYTES) -> Json:
 
 
 def read_text_or_json(file: Path, max_bytes: int = MAX_BYTES) -> Json:
-    """Read a file, or standard input: JSON from one that ends in .json, otherwise its text as it is."""
+    """Read a file, or standard input: as JSON if its name ends in .json, otherwise as text without changes."""
     return read_json(file, max_bytes) if file.suffix == ".json" else read_text(file, max_bytes)[1]
 
 

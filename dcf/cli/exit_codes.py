@@ -1,4 +1,4 @@
-"""What an exit code of `dcf` means, the same for every command. Commands take theirs from here."""
+"""The meaning of each exit code of `dcf`, the same for every command. Commands take theirs from here."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ MEANINGS: Final[dict[int, str]] = {
     NO: "it was refused or is not so: a run did not succeed, a document is not valid, a check fails",
     USAGE: "wrong arguments, settings or files",
     NOT_FOUND: "there is no such run, state, agent, schedule, key, finding, definition, project or artifact",
-    UNAVAILABLE: "Redis or the server cannot be used, or lets nobody in",
+    UNAVAILABLE: "Redis or the server cannot be used, or refuses all callers",
     INTERRUPTED: "interrupted with Ctrl-C",
     TERMINATED: "ended by SIGTERM",
 }
@@ -56,5 +56,5 @@ def of_error(error: DcfError) -> int:
 
 
 def of_run(status: object) -> int:
-    """Return the exit code for a run that is over."""
+    """Return the exit code for a run that has ended."""
     return OK if status == "succeeded" else NO

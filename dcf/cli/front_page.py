@@ -1,4 +1,4 @@
-"""What `dcf --help` prints: the commands of every day and the nouns, each on a line, on one screen."""
+"""The text of `dcf --help`: the commands of every day and the nouns, each on a line, on one screen."""
 
 from collections.abc import Iterator
 from typing import Final

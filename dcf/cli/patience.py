@@ -15,7 +15,7 @@ _ERASE: Final = "\r\x1b[K"
 
 @contextmanager
 def patience(doing: str, count: Callable[[], int] | None = None, of: int | None = None) -> Iterator[None]:
-    """Show what is being done, how many are done (`of` so many) and for how long, in a line that is erased at the end.
+    """Show the activity, how many are done (of `of` in all) and for how long, in a line that is erased at the end.
 
     Nothing may be printed inside the block.
     """

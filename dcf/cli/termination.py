@@ -1,7 +1,7 @@
-"""Ends a command that is told to end (SIGTERM) by an exception, so that what it opened is closed.
+"""Ends a command at a signal (SIGTERM) by an exception, so that everything that it opened is closed.
 
-Python prints and drops an exception that is raised inside a finalizer, and a signal may arrive just there: the process
-would go on for ever. So it is told again. A command that ends by and by (a worker) is told by a call instead.
+Python prints and drops an exception that is raised inside a finalizer. A signal may arrive just there, and the process
+would then never end. So the signal is sent again. A command that ends gradually (a worker) gets a call instead.
 """
 
 import os
@@ -16,7 +16,7 @@ from dcf.cli import exit_codes
 _AGAIN_S = 0.01
 
 
-def end_when_told() -> None:
+def end_on_sigterm() -> None:
     """Raise SystemExit in the main thread at SIGTERM: the embedded Redis ends with the last process that uses it."""
     signal.signal(signal.SIGTERM, _terminate)
     sys.unraisablehook = _tell_again

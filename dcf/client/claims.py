@@ -1,4 +1,4 @@
-"""Work that was claimed, with what its holder does with it: report what came of it, keep its lease, or give it back.
+"""Claimed work, and the operations of its lease holder: report its outcome, renew its lease, or release it.
 
 A claim calls the verbs of the client that made it, with the run, the state and the lease token filled in. It keeps no
 state of its own: what the server says of the lease counts, so a second `complete` is refused there.

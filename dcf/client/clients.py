@@ -1,4 +1,4 @@
-"""The two clients, one that blocks and one that awaits. Their methods are the verbs of the modules beside."""
+"""The two clients: one blocks, the other awaits. Their methods are the verbs of the other modules of this folder."""
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping

@@ -1,6 +1,6 @@
 """Opens clients: at a server over MCP's HTTP, or with a control plane in this process, directly on Redis.
 
-What only one of them needs is imported when it is opened: a client of a server loads no Redis client and no tools.
+Imports that only one kind needs happen when it is opened: a client of a server loads no Redis client and no tools.
 """
 
 import os
@@ -59,7 +59,7 @@ def connect_async(
 
 
 class _ToolsOnThreads:
-    """The tools of this process, called on threads so that the event loop goes on."""
+    """The tools of this process, called on threads so that they do not block the event loop."""
 
     def __init__(self, open_: "Callable[[ExitStack], DirectTools]") -> None:
         import anyio

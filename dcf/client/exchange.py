@@ -1,7 +1,7 @@
-"""What a client does, without doing it: a verb says step by step which tool to call, and gets each answer.
+"""The steps of a client: a verb says step by step which tool to call, and gets each answer. It does no I/O.
 
 So each verb is written once (`derived/`, `steps/`), for the client that blocks and for the one that awaits. The
-drivers here carry the steps out, and put what is refused into the words of the interface; nothing here knows a tool, a
+drivers here carry the steps out, and put errors into the words of the interface; nothing here knows a tool, a
 transport or a run.
 """
 
@@ -30,14 +30,14 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A step: wait so long."""
+    """A step: wait for `seconds`."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Item(Generic[T]):
-    """A step of a verb with many results: hand this one out, and go on when the next is wanted."""
+    """A step of a verb with many results: hand this one out, and continue when the next is wanted."""
 
     value: T
 

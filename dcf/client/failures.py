@@ -23,7 +23,7 @@ def error_of(failure: ToolCallFailed) -> DcfError:
     kind = _KINDS.get(failure.code)
     if kind is None:
         return failure
-    error = kind.__new__(kind)  # its constructor words the message anew, and this one was worded by the server
+    error = kind.__new__(kind)  # its constructor would replace the message of the server
     DcfError.__init__(error, failure.message, failure.hint)
     wait = failure.answer.get("retry_after_s")
     if isinstance(error, errors.RateLimited | errors.PlatformUnavailable):

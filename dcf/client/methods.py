@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class BlockingDriver(Protocol):
-    """What carries the steps of verbs out, and waits. What is refused is worded in its language."""
+    """Carries out the steps of verbs, and waits. Errors are worded in its language."""
 
     _language: "Language | None"
 
@@ -35,7 +35,7 @@ class BlockingDriver(Protocol):
 
 
 class AwaitedDriver(Protocol):
-    """What carries the steps of verbs out without blocking. What is refused is worded in its language."""
+    """Carries out the steps of verbs without blocking. Errors are worded in its language."""
 
     _language: "Language | None"
 

@@ -1,7 +1,7 @@
-"""What a client's methods return: frozen records of the tools' answers, field by field under the same names.
+"""The results of a client's methods: frozen records of the tools' answers, field by field under the same names.
 
-Left out is what a program has no use for: `code` (a refusal is raised) and the sentence in `status`. Times are those of
-the server's clock, with their zone. They are data only, and importing them loads nothing.
+They leave out `code` (a refusal is raised) and the sentence in `status`, for which a program has no use. Times are
+server times, with their zone. They are data only, and importing them imports nothing else.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from dcf.verbs.records.runs import RunStatusName, StateStatusName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateDetails:
-    """Where one state of a run stands. `type` is set for one that is open and not leased, such as a Wait or a Map."""
+    """The condition of one state of a run. `type` is set if it is open and not leased, such as a Wait or a Map."""
 
     status: StateStatusName
     ready: bool = False

@@ -67,8 +67,8 @@ class Serving:
     def stop(self, grace_s: float | None = None) -> None:
         """Take no more work, and wait until the functions that run have ended and their results are written.
 
-        After `grace_s` seconds those that still run are told so (`TaskContext.cancelled`), and their states are given
-        back, to be done again; a function that does not notice goes on, and nobody waits for its result.
+        After `grace_s` seconds the functions that still run are cancelled (`TaskContext.cancelled`), and their states
+        are released, to be done again. A function that ignores this continues, and `stop` does not wait for it.
         """
         self._stop.set()
         if grace_s is not None:
@@ -123,8 +123,8 @@ def _functions_of(flow: "Flow[..., Any]") -> "Mapping[str, StateFunction]":
 class _StoppableTools:
     """The tools for a worker, whose wait for an event ends when it is to stop.
 
-    An event that comes after that is not acknowledged, so that it comes again to whoever serves the agent next. So a
-    wait only tells of work and does not lease it: nobody would hear of the lease.
+    An event that comes after that is not acknowledged, so that the next process that serves the agent gets it. A wait
+    leases no state: a lease that came after the stop would be lost.
     """
 
     def __init__(self, tools: BlockingTransport, stop: threading.Event) -> None:

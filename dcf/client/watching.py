@@ -1,7 +1,7 @@
-"""The verbs of a client that look at runs: where one stands, what happened in it, its end, and the list of all.
+"""The verbs of a client that read runs: the condition of one, its history, its end, and the list of all.
 
-As in `derived/` nothing here waits or sends. What is followed is asked for again with growing pauses, from the last
-event that was seen: so a connection that breaks, or a server that starts again, loses and repeats nothing.
+As in `derived/` nothing here waits or sends. To follow a run, the client asks again with growing pauses, from the last
+event that was seen. After a broken connection or a restart of the server, no event is lost or repeated.
 """
 
 import time
@@ -22,7 +22,7 @@ _GROWTH: Final = 1.5
 
 
 def get(workflow_id: str) -> Conversation[RunDetails]:
-    """Return where a run stands: its status, output or error, and its states."""
+    """Return the condition of a run: its status, output or error, and its states."""
     meta: dict[str, Json] = {}
     states: dict[str, Json] = {}
     cursor = None
@@ -40,9 +40,9 @@ def get(workflow_id: str) -> Conversation[RunDetails]:
 
 
 def wait(workflow_id: str, *, timeout_s: float | None = None) -> Conversation[RunDetails]:
-    """Wait until a run is over, however it ends, and return where it stands.
+    """Wait until a run ends, with any status, and return its condition.
 
-    Raises WaitTimedOut if it is not over after `timeout_s` seconds; without them it waits as long as it takes.
+    Raises WaitTimedOut if it has not ended after `timeout_s` seconds; without them it waits without a limit.
     """
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
     for pause_s in pauses():
@@ -56,7 +56,7 @@ def wait(workflow_id: str, *, timeout_s: float | None = None) -> Conversation[Ru
 
 
 def result(workflow_id: str, *, timeout_s: float | None = None) -> Conversation[Json]:
-    """Wait until a run is over, and return its output.
+    """Wait until a run ends, and return its output.
 
     Raises RunFailed, with the run's error and cause, if it did not succeed, and WaitTimedOut as `wait` does.
     """

@@ -1,7 +1,7 @@
 """Lists the capabilities once, in their order: that of a completion, outermost first. Importing it installs them.
 
-What stands above may import what stands below. Every process that decides on runs imports this module before its first
-call. A capability that offers something to the engine has a module `capability`. The modules of verbs are in
+A capability may import those below it in the list. Every process that decides on runs imports this module before its
+first call. A capability that offers something to the engine has a module `capability`. The modules of verbs are in
 `verb_modules`.
 """
 

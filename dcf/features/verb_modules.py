@@ -1,7 +1,7 @@
 """Lists the modules in which capabilities describe their verbs.
 
 Servers ask for verbs by `verbs.registry.TOOLS`, which is complete after `tools.mcp.selection` has imported this list; a
-request before raises. What capabilities offer to the engine is in `installed`.
+request before raises. The offers of capabilities to the engine are in `installed`.
 """
 
 from collections.abc import Mapping

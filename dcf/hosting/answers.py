@@ -1,4 +1,4 @@
-"""What becomes of an answer: the output in what a model said, a failure by name, or the problems to tell the model.
+"""Decides what follows from an answer: the output in a model's text, a failure by name, or problems for the model.
 
 Decides only. The server checks the output once more when it is written.
 """

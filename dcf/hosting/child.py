@@ -1,7 +1,7 @@
 """The end of a host inside a child process: a handler behind lines of JSON on standard input and output.
 
-It imports only the standard library, so that the handler can live in any environment, also in one whose packages do not
-go together with dcf's. One turn at a time. The handler's output goes to standard error.
+It imports only the standard library, so that the handler can live in any environment, also one with packages that
+conflict with dcf's. One turn at a time. The handler's output goes to standard error.
 """
 
 import asyncio

@@ -117,7 +117,7 @@ class HandlerProcess:
     async def turn(self, work: AgentWork, tools: AgentTools) -> Json | ModelAnswer:
         """Let the child work; return the output or what a model said.
 
-        When this is cancelled, the child is told, and killed if the turn goes on.
+        If this is cancelled, the child gets a message, and is killed if the turn does not end.
         """
         self._turns += 1
         offered = [{"name": one.name, "description": one.description, "parameters": one.parameters}

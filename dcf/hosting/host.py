@@ -74,7 +74,7 @@ class AgentHost:
         _on_loop(lambda: _all(pool.begin() for pool in self._pools()))
 
     def serve(self, ended: Callable[[BaseException], None]) -> None:
-        """Serve every agent on a thread; `ended` is told what ends one of them before the host does."""
+        """Serve every agent on a thread; call `ended` with the error that ends one of them before the host does."""
 
         def keep(worker: Worker) -> None:
             try:

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 AgentLimited = AccountLimited
-"""What a handler raises where the usage limit of its provider is reached; errors of SDKs are read by themselves."""
+"""A handler raises it at the usage limit of its provider. Such errors of the known SDKs are recognized without it."""
 
 Json: TypeAlias = Any
 """Any JSON value."""
@@ -50,12 +50,12 @@ class AgentProfile:
 class AgentWork:
     """A state to work on. It has no lease: the host keeps that.
 
-    `state` is the path of the state, `instructions` what the Task says of it, `output_schema` the JSON Schema that the
-    output must satisfy, `errors` the names it may fail with, `skills` the directives to follow. `attempt`, `epoch` and
-    `idempotency_key` are those of `TaskContext`. `last_error` is what an earlier attempt failed with, `questions` what
-    was asked about this work, with the answers. If the output of an earlier turn was not accepted, `problems` says why,
-    and `session` is what that turn returned to be resumed by. `traceparent` is the W3C header of the attempt's span,
-    where there are traces; a child process has it in TRACEPARENT too.
+    `state` is the path of the state, `instructions` is the text of the Task, and `skills` are the directives to follow.
+    The output must satisfy the JSON Schema `output_schema`. `errors` are the names it may fail with.
+    `attempt`, `epoch` and `idempotency_key` are those of `TaskContext`. `last_error` is the error of an earlier
+    attempt. `questions` are earlier questions about this work, with the answers. If the output of an earlier turn was
+    not accepted, `problems` says why, and `session` is what that turn returned to be resumed by. `traceparent` is the
+    W3C header of the attempt's span, where there are traces; a child process has it in TRACEPARENT too.
     """
 
     workflow_id: str

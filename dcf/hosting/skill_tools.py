@@ -43,7 +43,7 @@ def taken(
 
 
 def _with(known: ToolServer | None, told: Mapping[str, Any], environment: Mapping[str, str]) -> ToolServer:
-    """Return a server with the tools that a skill needs there; one that the agents file describes is as it says."""
+    """Return a server with the tools that a skill needs there. A description in the agents file comes first."""
     tools = tuple(told.get("tools", ()))
     if known is not None:
         more = tuple(dict.fromkeys((*known.allowed, *tools)))

@@ -82,7 +82,7 @@ def _handler_for(tools: AgentTools, token: str, loop: asyncio.AbstractEventLoop)
             self._send(200, as_json({"jsonrpc": "2.0", "id": asked["id"], **answer}).encode())
 
         def _content(self, longest: int) -> bytes:
-            """Return the body; nothing of one that is too long or has no length, after which no request can follow."""
+            """Return the body. A body that is too long or has no length is not read, and the connection ends."""
             length = self.headers.get("Content-Length", "0")
             if not length.isdecimal() or len(length) > _LONGEST_NUMBER or int(length) > longest:
                 self.close_connection = True

@@ -1,7 +1,7 @@
 """An HTTP client for the SDK's transport that answers a broken connection as an MCP error.
 
 The SDK's transport ends with all its requests when one connection breaks (measured, mcp 2.3). Here the request gets an
-error that says whether it was sent, and all others go on. Nothing of a request, and no key, is in such an error.
+error that says whether it was sent, and all others continue. Such an error has no part of a request, and no key.
 """
 
 from typing import Any, Final
@@ -28,7 +28,7 @@ _NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTim
 
 
 class PatientClient(httpx2.AsyncClient):
-    """The client; a stream of events may be silent without a limit; every other answer has a timeout."""
+    """The client. A stream of events may be silent without a limit. Every other answer has a timeout."""
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request and read its whole answer, unless that is a stream of events."""

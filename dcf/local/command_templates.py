@@ -1,8 +1,8 @@
 """Which commands of gates may run on this machine: whole templates of their words, written by a person.
 
-A word of a template stands for itself. `{path}` stands for one word that names something below the root, `{name}` for
-letters, digits, `_`, `.` and `-` (within a word, too); neither can begin with `-`, so none is an option. A template has
-no wildcard: one that lets further words through lets options through, and most programs have one that executes code.
+A word of a template matches itself. `{path}` matches one word that names something below the root. `{name}` matches
+letters, digits, `_`, `.` and `-` (within a word, too). Neither can begin with `-`, so none is an option. A template has
+no wildcard: a wildcard would let options through, and most programs have an option that executes code.
 """
 
 import os

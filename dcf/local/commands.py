@@ -1,8 +1,8 @@
 """Runs commands on this machine: only allowed ones, without a shell, and with a timeout.
 
 A command that comes from the server is text from elsewhere. It runs if a template (`command_templates.py`) of
-`--allow-command`, or of a file outside the repository, covers each of its words. What could not be run is
-`unavailable`, which is no verdict on the work: the command is missing, not allowed, or took longer than its time.
+`--allow-command`, or of a file outside the repository, covers each of its words. A command that could not be run is
+`unavailable`, which is no verdict on the work: it is missing, not allowed, or took longer than its time.
 `ask` runs a command that a person configured here, with a text as its input, and returns what it printed.
 """
 
@@ -69,7 +69,7 @@ class Outcome:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a command printed that ended with exit code 0; else `why_not` says why there is nothing."""
+    """The output of a command that ended with exit code 0; else `why_not` says why there is none."""
 
     text: str = ""
     why_not: str | None = None

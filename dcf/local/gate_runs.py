@@ -30,7 +30,7 @@ async def run_gates(
     """Run the command of each open gate that this agent is asked for, and tell the server its exit code.
 
     Without an agent these are the gates of which each author is asked, and `helper` (calls with the helper's own key)
-    tells what came of them. Return the outcome of each, and as `decided` the code of the server's answer.
+    reports their outcomes. Return the outcome of each, and as `decided` the code of the server's answer.
     """
     answer = await server.call("list_gates", workflow_id=workflow_id, state=state)
     ran: list[dict[str, Json]] = []

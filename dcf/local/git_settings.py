@@ -1,7 +1,7 @@
 """Settings of git that execute something, and how they are switched off: a repository may come from anywhere.
 
-git has no switch for "execute nothing". What has a fixed name is overridden here; what the repository names itself
-(filters, hooks of its configuration) is overridden by the names that git lists. The overrides are passed in the
+git has no switch for "execute nothing". Settings with a fixed name are overridden here. Settings that the repository
+names itself (filters, hooks) are overridden by the names that git lists. The overrides are passed in the
 environment, since a name may hold `=`, which `-c` takes for the end of a name. External diff programs, textconv and
 submodules have no setting that switches them off for certain: `DIFF` and `STATUS` have the options.
 """
@@ -22,8 +22,8 @@ EXECUTE_NOTHING: Final = frozenset({"cat-file", "check-ref-format", "config", "r
 """Commands that need no list of what a repository names: git documents no filter, hook or diff driver for them.
 
 They read settings, refs and objects. Of them only `cat-file` runs programs, with `--filters` and `--textconv`
-(git-cat-file). `dcf agents local` passes neither. What writes a ref runs hooks (githooks: reference-transaction); what
-compares or writes files of the worktree runs filters (gitattributes): neither is among them.
+(git-cat-file). `dcf agents local` passes neither. Commands that write a ref run hooks (githooks:
+reference-transaction). Commands that compare or write files of the worktree run filters (gitattributes).
 """
 
 _KEPT: Final = ("PATH", "HOME", "TMPDIR")

@@ -1,8 +1,8 @@
-"""What the profile `mission-control` needs of the agent's disk: the files of a workflow, and what a task changed.
+"""The calls of the profile `mission-control` that need the agent's disk: files of a workflow, changes by a task.
 
 `start_workflow` sends workflow.md and definition.md of the directory that has the workflow's name, with the agents that
 there are. Where a task starts is recorded in the repository, so that its end names the files that differ since. Without
-git, or without a record, which files changed stays unknown: that is said, and never made up.
+git, or without a record, the changed files stay unknown: the answer says so, and never invents them.
 """
 
 from collections.abc import Mapping

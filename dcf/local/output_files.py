@@ -1,8 +1,8 @@
 """Files that a result names: read from this disk, and described with the result (docs/agents/local-agents.md).
 
-A result may have a member `files`, a list of paths below the root. Beside it `file_hashes` gets the sha256 and size of
-each, by its path; with `upload_files` in the call their contents become artifacts of the run, and their ids stand
-there too. What is missing is refused before anything is sent.
+A result may have a member `files`, a list of paths below the root. `file_hashes` is added, with the sha256 and size of
+each, by its path. With `upload_files` in the call their contents become artifacts of the run, and `file_hashes` has
+their ids too. If a file is missing, the result is refused before anything is sent.
 """
 
 import base64

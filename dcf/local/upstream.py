@@ -184,7 +184,7 @@ def _lost(error: MCPError) -> tuple[DcfError, bool] | None:
 def _failure(code: str) -> DcfError:
     if code == Unauthorized.code:
         return Unauthorized(
-            "The dcf server wants an API key: none was sent, or one that is wrong, expired or revoked.",
+            "The dcf server wants an API key: none was sent, or the key is wrong, expired or revoked.",
             "Start dcf agents local with a good key in DCF_API_KEY; `dcf keys add` makes one.",
         )
     if code == Forbidden.code:

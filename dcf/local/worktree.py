@@ -88,7 +88,7 @@ def patch_of(place: WorkingDirectory, start: str | None) -> dict[str, Json]:
 
 
 def united(*parts: Iterable[FileChange]) -> list[FileChange]:
-    """Return one entry for each path; the facts of several parts are merged; the last one gives the kind of change."""
+    """Return one entry for each path, with the facts of all parts. The last part gives the kind of change."""
     found: dict[str, FileChange] = {}
     for change in (one for part in parts for one in part):
         known = found.pop(change.path, None)

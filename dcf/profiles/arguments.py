@@ -1,7 +1,7 @@
 """The arguments of profiles' tools: their schemas as clients are shown them, and what is wrong with a call.
 
-A word of a list is understood in any case and with any separators: `In-Progress` is `in_progress`. What a call sends is
-never repeated in an answer.
+A word of a list is understood in any case and with any separators: `In-Progress` is `in_progress`. An answer must never
+repeat a value of a call.
 """
 
 import types
@@ -15,7 +15,7 @@ from dcf.profiles.profile import Failure, NotDone
 from dcf.values.json_text import Json
 
 _SHOWN: Final = 10
-"""So many mistakes of a call are told."""
+"""Most mistakes of a call that its error names."""
 
 UNLISTED: Final = "unlisted"
 """Keyword of arguments that clients are not shown."""
@@ -59,7 +59,7 @@ def folded(word: str) -> str:
 
 
 def _words_of(annotation: Any) -> Iterator[str]:
-    """Yield the words that a field takes: a Literal, one that may be null, or a list of them."""
+    """Yield the words that a field takes: a Literal, an optional Literal, or a list of them."""
     if get_origin(annotation) is Literal:
         yield from get_args(annotation)
     elif get_origin(annotation) in {*_UNIONS, list, tuple}:

@@ -1,7 +1,7 @@
-"""Keeps the names of dcf's own tools and arguments out of what the clients of a profile are told of failures.
+"""Keeps the names of dcf's own tools and arguments out of the failures that the clients of a profile see.
 
 A refusal of dcf names the tool that would help. A client of a profile does not have that tool. So a sentence of a hint
-that names a foreign tool or argument is left out, and in the message the tool that was called stands in its place.
+that names a foreign tool or argument is left out. In the message, the name of the called tool replaces it.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Runs that grow, as profiles use them: units with their documents, begun and ended by whoever calls.
+"""Open runs, as profiles use them: units with their documents, begun and ended by any caller.
 
-The lease token of a caller is derived for each attempt of a unit. So whoever began it can go on after any restart, and
-nobody else can.
+The lease token of a caller is derived for each attempt of a unit. So only the caller that began a unit can continue it,
+also after any restart.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -43,7 +43,7 @@ class RunUnit:
 
     @property
     def has_ended(self) -> bool:
-        """True if nobody works on it any more."""
+        """True if it has ended: no agent can lease it."""
         return self.status in _ENDED
 
     @property
@@ -59,7 +59,7 @@ class RunUnit:
 
     @property
     def title(self) -> str:
-        """What people call it."""
+        """The name of the unit for people."""
         return str(self.facts.get("title") or self.name)
 
     @property
@@ -74,12 +74,12 @@ class RunUnit:
 
     @property
     def areas(self) -> list[str]:
-        """What it changes."""
+        """The areas that it changes."""
         return list(self.facts.get("areas") or ())
 
     @property
     def depends_on(self) -> list[str]:
-        """What it waits for."""
+        """The units that it waits for."""
         return list(self.facts.get("depends_on") or ())
 
     @property
@@ -207,7 +207,7 @@ async def begin(native: Native, unit: RunUnit, agent: str) -> Mapping[str, Json]
 
 
 async def renew(native: Native, unit: RunUnit) -> Mapping[str, Json]:
-    """Keep the unit; an expired lease is revived as long as nobody took the unit over."""
+    """Renew the lease on the unit; an expired lease is revived unless another agent has taken the unit over."""
     return await native.call(
         "renew_state_lease",
         workflow_id=unit.run,

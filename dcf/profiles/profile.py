@@ -1,4 +1,4 @@
-"""What a profile is made of: tools with their arguments, resources, and the shape of failures."""
+"""The parts of a profile: tools with their arguments, resources, and the shape of failures."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import field
@@ -47,7 +47,7 @@ def refuse(code: str, message: str, hint: str, *paths: str) -> NotDone:
 
 
 class Native(Protocol):
-    """dcf's tools for whoever makes the call, and who that is."""
+    """dcf's tools for the caller, and the identity of the caller."""
 
     async def call(self, tool: str, /, **arguments: Json) -> Mapping[str, Json]:
         """Return a tool's answer; arguments that are None are left out. Raise NotDone where it is not ok."""
@@ -70,7 +70,7 @@ class Native(Protocol):
 
     @property
     def directory(self) -> Path | None:
-        """The directory of the project that the server reads files of; None: it reads none."""
+        """The directory of the project whose files the server reads; None if it does not read files."""
 
     @property
     def ttl_s(self) -> int:
@@ -89,7 +89,7 @@ class Native(Protocol):
 class ProfileTool:
     """One tool of a profile. A caller needs all of its `scopes`, before anything is done.
 
-    One that is `for_planners` is no tool of the original: it is listed only to callers that may plan.
+    A tool `for_planners` is not a tool of the original: it is listed only to callers that may plan.
     """
 
     name: str
@@ -101,7 +101,7 @@ class ProfileTool:
 
     @property
     def description(self) -> str:
-        """What the tool is for."""
+        """The purpose of the tool."""
         return " ".join((self.arguments.__doc__ or "").split())
 
 

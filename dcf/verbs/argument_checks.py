@@ -1,8 +1,8 @@
 """Checks the arguments of a tool call, and says in words what is wrong with them.
 
-Nothing here costs more for arguments made to be costly than for others of their length: names that a tool does not
-have are counted before pydantic sees them (it builds an error for each), and large arguments are checked beside the
-event loop, so that other requests are answered meanwhile.
+Nothing here costs more for arguments made to be costly than for others of their length. Names that a tool does not have
+are counted before pydantic sees them (it builds an error for each). Large arguments are checked outside the event loop,
+so that other requests are answered meanwhile.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ _CHARACTERS = 64
 
 
 class AlmostRight(InvalidArgument):
-    """A call that is known how to mend.
+    """A call with a known correction.
 
     `renamed` has the names of arguments that were probably meant, `values` what is to be sent for others.
     """
@@ -89,7 +89,7 @@ def check_at_once(spec: ToolSpec, arguments: Mapping[str, Json]) -> Arguments:
 
 
 def _refuse_unknown(spec: ToolSpec, arguments: Mapping[str, Json]) -> None:
-    """Raise for names that the tool does not have: the first is told, the others are only counted."""
+    """Raise for names that the tool does not have: the message has the first, and only counts the others."""
     known = spec.arguments.model_fields
     first = next((name for name in arguments if name not in known), None)
     if first is None:
@@ -123,7 +123,7 @@ def _explained(spec: ToolSpec, error: ValidationError) -> InvalidArgument:
 
 @cache
 def _properties(arguments: type[Arguments]) -> Mapping[str, Json]:
-    """Return what the schema says of each argument; pydantic makes it anew each time, which takes milliseconds."""
+    """Return the schema of each argument; pydantic would make it again each time, which takes milliseconds."""
     properties: Mapping[str, Json] = arguments.model_json_schema()["properties"]
     return properties
 

@@ -1,6 +1,6 @@
 """How a tool takes the values that are written in a form of their own: which types it accepts, and how each is read.
 
-What the description calls `plain`, and all forms that are not listed, are taken as their types say.
+Forms that are `plain` in the description, and forms that are not listed, are taken as their types say.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""API keys on Streamable HTTP: the SDK's bearer token hooks, with dcf's keys. Finds the caller, grants nothing.
+"""API keys on Streamable HTTP: the SDK's bearer token hooks, with dcf's keys. Finds the caller; must not grant rights.
 
 A request without a valid key gets 401 and the address of the metadata that says what is required (RFC 9728). A key
 without the scope read gets 403. The metadata names no authorization server, because there is none: keys come from

@@ -54,9 +54,9 @@ def scope_hint(scope: Scope) -> str:
 
 
 def groups_of_answerer(group: str | None) -> frozenset[str]:
-    """Return the groups that the caller answers for: those of its key, or the one it names if that is bound to nobody.
+    """Return the groups that the caller answers for: those of its key, or the named group if the key is not bound.
 
-    Raise Forbidden if its key is bound to somebody who does not answer for the group that is named.
+    Raise Forbidden if its key is bound to a person who does not answer for the named group.
     """
     caller = current_caller()
     if caller.agent_id is None:
@@ -88,7 +88,7 @@ def require_part(app: "Application", workflow_id: str, state: str) -> None:
     if not found.meta.may_take(state, agent_id) and found.planner_agent_id != agent_id:
         raise Forbidden(
             f"Agent '{agent_id}', which this key is bound to, has no part in that state of run '{workflow_id}'.",
-            "Leave it to those who have: what is owed is delivered by itself.",
+            "Leave it to the agents of that state: pending notifications are delivered automatically.",
         )
 
 

@@ -160,7 +160,7 @@ def _documentation(verb: Verb) -> str:
 
 
 def _described(text: str, names: Mapping[str, str]) -> str:
-    """Return a description where only verbs stand in backticks, which each interface words. Others need none."""
+    """Return a description that has only verbs in backticks, which each interface words. Other words need none."""
 
     def said(name: str) -> str:
         return names.get(name) or (f"`{name}`" if name in TABLE else name)

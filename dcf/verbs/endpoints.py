@@ -1,6 +1,6 @@
-"""What every path beside /mcp does before it carries a call out: Host and Origin, the caller, the size of the body.
+"""The checks of every path except /mcp before it carries a call out: Host and Origin, caller, size of the body.
 
-What the calls are is said by the paths: the `routes.py` of capabilities.
+The `routes.py` of capabilities define the paths and their calls.
 """
 
 from abc import ABC, abstractmethod
@@ -72,7 +72,7 @@ class HttpEndpoint(ABC):
         """Carry the call out."""
 
     def caller_without_key(self, _: Request) -> Caller | None:
-        """Return who calls without an API key where keys are asked for; None if nobody may."""
+        """Return the caller without an API key where keys are required; None if no such caller is allowed."""
         return None
 
     def most_bytes(self, _: Request) -> int:

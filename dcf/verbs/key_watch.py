@@ -1,7 +1,7 @@
-"""Ends what waits on behalf of a key once that key is revoked or has expired: long polls and event streams.
+"""Ends long polls and event streams of a key once that key is revoked or has expired.
 
-Other calls end by themselves in a moment, and one that changes something must not be broken off, since its caller
-would not learn what it did.
+Other calls end in a moment anyway. A call that changes something must not be broken off, since its caller would not
+learn its outcome.
 """
 
 from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ EVERY_S: Final = 1.0
 
 @dataclass(slots=True, eq=False)
 class _Watched:
-    """Somebody who waits: on behalf of which caller, and why the wait was ended, if it was."""
+    """A waiting call: on behalf of which caller, and why the wait was ended, if it was."""
 
     name: str
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
@@ -37,7 +37,7 @@ class _Watched:
 
 @record(frozen=True, slots=True)
 class KeyWatch:
-    """Looks at intervals whether the keys of those who wait still hold: one task for all of them, in few packets."""
+    """Looks at intervals whether the keys of waiting calls are still valid: one task for all, in few round trips."""
 
     keys: AccessKeys
     every_s: float = field(default_factory=lambda: EVERY_S)
@@ -45,13 +45,13 @@ class KeyWatch:
     _waiting: set[_Watched] = field(default_factory=set)
 
     async def keep(self) -> None:
-        """Look for ever."""
+        """Look without end."""
         while True:
             await anyio.sleep(self.every_s)
             await self._look()
 
     async def during(self, caller: Caller, work: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Return what the work answers; break it off and raise Unauthorized when the key does not hold any more."""
+        """Return what the work answers; break it off and raise Unauthorized when the key is no longer valid."""
         watched = _Watched(caller.name)
         self._waiting.add(watched)
         try:

@@ -1,4 +1,4 @@
-"""Makes the tokens of leases, for verbs whose caller sends none."""
+"""Makes the tokens of leases, for verbs whose caller does not send a token."""
 
 import secrets
 

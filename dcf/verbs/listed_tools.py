@@ -39,8 +39,8 @@ _SUGGESTED: Final[Mapping[Scope, str]] = {
 def listed_for(caller: Caller, profile: str, wanted: str | None = None) -> frozenset[str]:
     """Return the names of the tools that this caller is shown, of those that it may call.
 
-    Without a profile of the server the one counts that the request wants, if it exists, then the caller's scopes: who
-    may answer too is shown a person's tools beside. A key that may only read is shown what an operator reads.
+    Without a profile of the server the profile of the request counts, if it exists, then the caller's scopes. A caller
+    that may answer too sees a person's tools as well. A key that may only read sees what an operator reads.
     """
     if profile != AUTO:
         return profiles()[profile]

@@ -1,9 +1,9 @@
 """Keeps a caller whose key is bound to a project within it. Here once for all tools, called by `envelope`.
 
-A tool is checked by what it names. Runs that it names (`ToolSpec.runs_named`) are looked up: one of another project is
-unknown to this caller. An argument `project` is filled in, so that lists show, and new runs get, the caller's project
-only. A tool that has neither and is not `of_no_run` spans projects, and is refused. The project of a run never
-changes, so that a run which was looked up stays where it is; whoever creates a run under an id that is taken elsewhere
+A tool is checked by the things that it names. Runs that it names (`ToolSpec.runs_named`) are looked up: a run of
+another project is unknown to this caller. An argument `project` is filled in, so that lists show, and new runs get, the
+caller's project only. A tool that has neither and is not `of_no_run` spans projects, and is refused. The project of a
+run never changes, so that it is still valid after the check. A caller that creates a run under an id of another project
 is refused where the run is written (`core/lifecycle/creation.py`). A caller without a project costs no command.
 """
 
@@ -55,7 +55,7 @@ def sees_agent(app: "Application", caller: Caller, tags: tuple[str, ...]) -> boo
 
 
 def refuse_other_agents(app: "Application", caller: Caller, agent_id: str) -> None:
-    """Raise AgentUnknown for an agent that the caller does not see; one that has no record is a mere name."""
+    """Raise AgentUnknown for an agent that the caller does not see; an agent without a record is a mere name."""
     if caller.project is None or caller.agent_id == agent_id:
         return
     try:

@@ -76,8 +76,8 @@ class Answer(BaseModel):
     """Base of every tool's answer: the seed's pattern B, with a stable code and what to do next.
 
     `code` is `ok`, or says why not; then `error` begins with it and `status` is null. `next` are the calls to make
-    now, in order (`workforce/steps.py`): ready to be sent, but for what stands in angle brackets. `problems` are all
-    that is wrong with what was sent, where that can be several things.
+    now, in order (`workforce/steps.py`): ready to be sent, except for words in angle brackets. `problems` are all
+    faults of the call, where there can be several.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)

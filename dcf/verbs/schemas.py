@@ -32,15 +32,15 @@ _WORTH_TELLING: Final = 1000
 """Lengths from here on are of texts that a model writes; shorter ones are of names."""
 
 _BESIDE_A_NAME: Final = ("description", "maxLength")
-"""What a plain argument does without: its name says the one, and a refusal the other."""
+"""The keys that the schema of a plain argument omits: its name says the one, and a refusal the other."""
 
 _NEVER_LISTED: Final = frozenset({"redis_url"})
-"""What every tool accepts and no caller needs: it may only say `default`."""
+"""Arguments that every tool accepts and no caller needs: they may only say `default`."""
 
 _CLOSED: Final = "additionalProperties"
 
 _EMPTY: Final[tuple[Json, ...]] = (False, "", [], {})
-"""What an argument is that a caller leaves out who does not know of it."""
+"""The values that mean the same as an omitted argument."""
 
 _NULL: Final[Mapping[str, Json]] = {"type": "null"}
 

@@ -1,4 +1,4 @@
-"""Marks arguments that are accepted for the sake of older callers and stand on no list that a model reads.
+"""Marks arguments that are accepted for the sake of older callers and are in no list that a model reads.
 
 A model that does not know of such an argument cannot be misled by it, and need not read it. The reference page has
 them all.

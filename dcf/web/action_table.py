@@ -1,7 +1,7 @@
 """The tools that the page may call to change something, the arguments in their forms, and how they are confirmed.
 
 A tool that is not in this table cannot be called by the page, and an argument that is not in its row is refused. The
-table knows nothing of HTTP, and grants nothing: the tools check by themselves who may call them.
+table must not know HTTP, and gives no rights: each tool checks who may call it.
 """
 
 from collections.abc import Mapping

@@ -45,7 +45,7 @@ _ABOUT: Final[Mapping[str, str]] = {
     "name": "schedule",
     "criteria": "criteria",
 }
-"""What a page says that an action is about, by what the page calls it; a reader needs no epochs and hashes."""
+"""The subject of an action, argument by argument, in the words of the page; a reader needs no epochs and hashes."""
 _MOST_PROBLEMS: Final = 3
 _UNDER_WAY: Final = ActionOutcome(
     done=False,

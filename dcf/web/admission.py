@@ -1,7 +1,7 @@
 """Lets a request in: finds its visit, and checks the form that it brings. What is not said to be open is closed.
 
-It stands before every route, so that a new one is behind the log-in, and takes no form without the token of its visit,
-whoever writes it. A route finds them by `visit_of` and `form_of`.
+It comes before every route, so that a new route is behind the log-in, and so that no route accepts a form without the
+token of its visit. A route finds them by `visit_of` and `form_of`.
 """
 
 from collections.abc import Mapping

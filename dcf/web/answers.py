@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from dcf.errors import DcfError, Forbidden, InvalidArgument, NotFound, RateLimited, StoreUnavailable
 from dcf.web.downloads import Download
 from dcf.web.forms import WrongForm
-from dcf.web.outcome import forget_told
+from dcf.web.outcome import forget_outcome
 from dcf.web.sessions import PlainHttp, Sessions
 from dcf.web.templating import html
 from dcf.web.visit import ToolRefused, Visit, current_visit
@@ -42,14 +42,14 @@ _LATER: Final = frozenset({429, 503})
 
 
 async def page_of(sessions: Sessions, visit: Visit, make: Callable[[], str | Download], status: int = 200) -> Response:
-    """Make a page, or a file, for a visit, within the limits of its caller; what was told by it is not told again."""
+    """Make a page, or a file, for a visit, within the limits of its caller; forget the outcome that it shows."""
     with sessions.meter.turn(visit.caller) as threads:
         made = await anyio.to_thread.run_sync(make, limiter=threads)
     if isinstance(made, Download):
         return StreamingResponse(made.pieces, media_type=made.media_type, headers=made.headers)
     response = HTMLResponse(made, status)
     if visit.outcome is not None:
-        forget_told(response)
+        forget_outcome(response)
     return response
 
 
@@ -78,7 +78,7 @@ def error_page(message: str, hint: str, status: int, wait_s: float = 1) -> Respo
     response = HTMLResponse(html("error.html", title=message, message=message, hint=hint), status)
     visit = current_visit()
     if visit is not None and visit.outcome is not None:
-        forget_told(response)
+        forget_outcome(response)
     if status in _LATER:
         response.headers["Retry-After"] = str(max(1, round(wait_s)))
     return response

@@ -1,9 +1,9 @@
 """Compresses pages, since that of a run of a thousand states is half a megabyte otherwise.
 
-Where a page holds something that a stranger must not learn (a form's token, what a run says) and also text from its
-address, the size of the compressed page can give the former away to whoever has a visitor's browser ask for many
-addresses (BREACH). So a request with a cookie is answered compressed only if the browser says that a page of this site,
-or the visitor, made it; what other sites ask for comes as it is. Nothing but HTML is compressed: no event stream waits.
+A page may hold a secret (a form's token, texts of a run) and also text from its address. An attacker who makes a
+visitor's browser ask for many addresses can then learn the secret from the sizes of compressed pages (BREACH). So the
+answer to a request with a cookie is compressed only if the browser says that the visitor, or a page of this site, made
+the request. Requests of other sites get plain answers. Only HTML is compressed: no event stream waits.
 """
 
 import gzip

@@ -1,6 +1,6 @@
 """Files that the page of a run leads to: whole values that the page cuts, and the whole history. Never shown as pages.
 
-What runs say is untrusted, so a browser is told to save it and not to guess what it is.
+Texts of runs are untrusted, so the headers make a browser save the file and not guess its type.
 """
 
 import json

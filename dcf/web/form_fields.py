@@ -1,7 +1,7 @@
-"""Forms made from JSON Schemas, and JSON made from what was filled in. Pure: decides, and shows nothing.
+"""Forms made from JSON Schemas, and JSON made from the filled-in fields. Pure: no HTML, no I/O.
 
-A field's name is a prefix and the JSON Pointer of its value: `input_json/customer/name`. What has no field of its own
-(arrays, alternatives, objects of unknown members) is written as JSON text, so that every schema has a form.
+A field's name is a prefix and the JSON Pointer of its value: `input_json/customer/name`. Values that have no field of
+their own (arrays, alternatives, objects of unknown members) are written as JSON text, so that every schema has a form.
 """
 
 import json
@@ -38,7 +38,7 @@ Filled: TypeAlias = Mapping[str, str]
 
 @record(frozen=True, slots=True, kw_only=True)
 class FormField:
-    """One field. `value` is what stands in it, `options` what may be chosen, `fields` those of a group.
+    """A field. `value` is its content, `options` are the possible values, `fields` those of a group.
 
     `key` is its id on the page. Options are JSON text, each with what is shown of it; `limits` are in words.
     """
@@ -58,7 +58,7 @@ class FormField:
 
 
 class FormRead(NamedTuple):
-    """What a form says: the value, and what is wrong by the name of the field; the value counts if nothing is."""
+    """The value of a form, and its problems by the name of the field; the value counts if there are no problems."""
 
     value: Json
     problems: dict[str, str]
@@ -81,7 +81,7 @@ def read_form(schema: Json, name: str, filled: Filled) -> FormRead:
     value = found[0] if found else {}
     if isinstance(schema, dict) and not flaws_of(schema):
         kinds = {one.name: one.kind for one in _each(form)}
-        is_whole = not problems  # else what is missing in a group is told at its fields already
+        is_whole = not problems  # else what is missing in a group is reported at its fields already
         for misfit in misfits(schema, value):
             place = _nearest(f"{name}{misfit.pointer}", kinds)
             if is_whole or kinds.get(place) != "group":

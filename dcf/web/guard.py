@@ -1,4 +1,4 @@
-"""What every request of the web page passes before a page is made: its Host and Origin; and safe headers on answers.
+"""The checks of every request of the web page before a page is made: Host and Origin; and safe headers on answers.
 
 The check of hosts is that of /mcp: without it a foreign site could read the pages through a name that resolves to this
 machine. A request that changes something must also come from a page of this very host: neither another site nor

@@ -6,5 +6,5 @@ from dcf.values.instants import to_text
 
 
 def this_moment() -> str:
-    """Return the time. A page asks before it reads, so that what it shows is at least as new as it says."""
+    """Return the time. A page calls this before it reads, so that its content is at least as new as its time."""
     return to_text(time.time_ns() // 1000)

@@ -30,7 +30,7 @@ def tell(response: Response, outcome: ActionOutcome, form_token: str, *, secure:
     response.set_cookie(_COOKIE, sealed, _LIFE_S, path=_PATH, secure=secure, httponly=True, samesite="strict")
 
 
-def read_told(request: Request, form_token: str) -> ActionOutcome | None:
+def read_outcome(request: Request, form_token: str) -> ActionOutcome | None:
     """Return the outcome in a request; None if there is none, or somebody else made it."""
     text, dot, seal = request.cookies.get(_COOKIE, "").partition(".")
     if not dot or not seal.isascii() or not hmac.compare_digest(seal, _seal(text, form_token)):
@@ -42,7 +42,7 @@ def read_told(request: Request, form_token: str) -> ActionOutcome | None:
     return ActionOutcome(done=bool(done), message=str(message), hint=str(hint))
 
 
-def forget_told(response: Response) -> None:
+def forget_outcome(response: Response) -> None:
     """Delete the outcome: it has been shown."""
     response.delete_cookie(_COOKIE, path=_PATH, httponly=True, samesite="strict")
 

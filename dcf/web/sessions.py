@@ -25,7 +25,7 @@ from dcf.errors import DcfError, StoreUnavailable
 from dcf.values.records import replace
 from dcf.verbs.authentication import LOOPBACK, AdmittedToken, KeyVerifier, the_local_user
 from dcf.verbs.limits import Meter, meter_of
-from dcf.web.outcome import read_told
+from dcf.web.outcome import read_outcome
 from dcf.web.visit import Visit
 
 log = logging.getLogger(__name__)
@@ -100,7 +100,7 @@ class Sessions:
             caller=caller,
             may_act=self.may_act,
             form_token=token,
-            outcome=read_told(request, token),
+            outcome=read_outcome(request, token),
         )
 
     def id_in(self, request: Request) -> str | None:
@@ -109,7 +109,7 @@ class Sessions:
         return found if found and len(found) <= _LONGEST_ID and found.isascii() else None
 
     async def admit(self, key: str) -> Caller | None:
-        """Return the caller of a key, counted and noted as a key of /mcp is; None if it opens nothing."""
+        """Return the caller of a key, counted and noted as a key of /mcp is; None if the key is not valid."""
         with _telling_nothing():
             found = await self.verifier.verify_token(key)
         if found is None:
@@ -139,7 +139,7 @@ class Sessions:
 
 @contextmanager
 def _telling_nothing() -> Iterator[None]:
-    """Keep the details of an error of Redis from whoever is not known yet, as /mcp does; they are in the log."""
+    """Hide the details of an error of Redis from a visitor who is not known yet, as /mcp does; they are in the log."""
     try:
         yield
     except DcfError as error:

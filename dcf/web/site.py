@@ -58,7 +58,7 @@ LIVE: Final = re.compile(rf"{PATH}/runs(/[^/]+)?")
 """The screens that update automatically, so that many pages request the same one at once."""
 
 Endpoint: TypeAlias = Callable[[Sessions, Request], Awaitable[Response]]
-"""Answers a request by itself: it is no page that is only shown."""
+"""Answers a request directly: it is not a page that is only shown."""
 
 ENDPOINTS: Final[tuple[tuple[str, tuple[str, ...], Endpoint], ...]] = (
     ("/login", ("GET", "POST"), login),
@@ -116,7 +116,7 @@ async def _to_runs(_: Request) -> Response:
 
 
 ENTRANCE: Final = Route(PATH, _to_runs)
-"""The address of the pages without its slash, to be added beside them: else the application redirects by itself."""
+"""The address of the pages without its slash, to be added to their routes: else the application redirects to it."""
 
 
 async def _show(sessions: Sessions, screen: Screen, request: Request) -> Response:

@@ -11,7 +11,7 @@ from dcf.values.names import escaped
 from dcf.values.records import record, replace
 
 MOST_LINES: Final = 1_500
-"""So many lines are shown from the beginning; after them only those around problems."""
+"""Number of lines that are shown from the beginning; after them only those around problems."""
 _AROUND: Final = 3
 _LONGEST_PATH: Final = 1_000
 """What is deeper, or below longer names, has no place of its own: many values below one long name would need
@@ -49,7 +49,7 @@ def marked(lines: Sequence[SourceLine], problems: Iterable[Problem]) -> list[Sou
     of_path: dict[str, int] = {}
     for index, line in enumerate(lines):
         if line.path is not None:
-            of_path.setdefault(_as_told(line.path), index)
+            of_path.setdefault(_as_in_problems(line.path), index)
     found: dict[int, list[Problem]] = {}
     for problem in problems:
         found.setdefault(_place(problem, of_path, len(lines)), []).append(problem)
@@ -74,8 +74,8 @@ def _place(problem: Problem, of_path: Mapping[str, int], count: int) -> int:
     return of_path.get(path, 0)
 
 
-def _as_told(path: str) -> str:
-    """Return a path as problems tell it."""
+def _as_in_problems(path: str) -> str:
+    """Return a path as problems write it."""
     return path if path.isascii() and path.isprintable() else escaped(path, _LONGEST_PATH)
 
 

@@ -83,7 +83,7 @@ def _document(value: Json, longest: int = _LONGEST) -> str:
 
 
 def _excerpt(value: Json) -> str:
-    """Return the beginning of a value as indented JSON, beside which the whole of it can be downloaded."""
+    """Return the beginning of a value as indented JSON; the page links to the whole value."""
     return _document(value, _EXCERPT)
 
 

@@ -39,7 +39,7 @@ _CANCELLED: Final = "CancelledError"
 """That of asyncio, which is no Exception; importing it takes long."""
 
 BRIEF: Final = ("skills", "last_error", "parked", "questions", "gates", "failed_criteria", "resource")
-"""What of a piece of work a function is told in `TaskContext.brief`."""
+"""The fields of a leased state that a function gets in `TaskContext.brief`."""
 
 _ADDING: Final = threading.Lock()
 """Held while what a call used up is added to: a function may report from threads of its own."""
@@ -86,11 +86,11 @@ class Work:
 
 
 class Office(Protocol):
-    """What a call needs of its worker while the function runs."""
+    """The operations of a worker that a call needs while the function runs."""
 
     @property
     def agent_id(self) -> str:
-        """Who holds the state."""
+        """The lease holder: the agent for which the worker runs."""
         ...
 
     def renew(self, work: Work) -> str | None:
@@ -126,7 +126,7 @@ class TaskCall:
         self._context = self._new_context() if plan.takes_context else None
 
     def cancel(self, why: str) -> None:
-        """Tell the function that nobody waits for its result. What it returns all the same is still sent."""
+        """Tell the function to stop, because its result is no longer needed. A result is still sent."""
         self._why = why
         if self._context is not None:
             self._context.cancelled.set()
@@ -233,9 +233,10 @@ class TaskCall:
         )
 
     def send(self, call: Callable[[], None], *, is_awaited: bool = False) -> None:
-        """Make a call for the function: at once, or beside the event loop, which only other threads wait for.
+        """Make a call for the function: at once, or in the sender thread of the event loop. Other threads may wait.
 
-        What an async function sends from a thread of its own goes beside the loop too, so that all arrives in order.
+        An async function may send from a thread of its own. Those calls go through the sender thread too, so that all
+        arrive in order.
         """
         if self._loop is None:
             call()

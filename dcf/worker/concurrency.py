@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 class Served(Protocol):
-    """What a worker does about one state, for those who decide when."""
+    """The operations of a worker on states. `Hands` decides when each is called."""
 
     def events(
         self, stop: threading.Event, before: Callable[[], None], *, leases: bool
@@ -66,7 +66,7 @@ class Served(Protocol):
 
 
 class Hands:
-    """Serves the functions of a worker, so many states at a time."""
+    """Serves the functions of a worker, at most `count` states at a time."""
 
     def __init__(self, worker: Served, count: int, stop: threading.Event) -> None:
         self._worker = worker
@@ -138,7 +138,7 @@ class Hands:
                 self._take_others(work)
 
     def _take_others(self, work: "Work") -> None:
-        """Lease what else is ready where others are often ready too: beside a state of a Parallel or Map."""
+        """Lease further ready states after a state of a Parallel or Map, whose siblings are often ready too."""
         with self._changed:
             free = 0 if self._stop.is_set() else max(0, self._count - self._held)
             self._held += free  # so that a completion sent meanwhile does not ask for the same hands
@@ -195,7 +195,7 @@ class Hands:
             return self._todo.popleft()
 
     def _end(self, work: "Work", result: Result | None, error: BaseException | None) -> None:
-        """Note what came of a state, for the thread that sends. An error is one that ends the process."""
+        """Record the outcome of a state, for the thread that sends. `error` is an exception that ends the thread."""
         if error is not None:
             self._ends.put(error)
         with self._changed:
@@ -208,7 +208,7 @@ class Hands:
             self._changed.notify_all()
 
     def _send(self) -> None:
-        """Send results as they come; after the stop, those that are still to come, and give back what nobody began."""
+        """Send results as they come. After the stop, send the last results, and release states not yet begun."""
         while True:
             with self._changed:
                 while not (self._done or self._cancelled or self._is_over):

@@ -1,6 +1,6 @@
-"""What a task function is told of its call besides the input, and what it can do meanwhile.
+"""The context of a call of a task function: facts besides the input, and operations while the function runs.
 
-It knows nothing of tools: whoever makes a context gives it a `ContextLine` to the control plane.
+It must not know tools: the maker of a context passes a `ContextLine` to the control plane.
 """
 
 import hashlib
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class TaskCancelled(DcfError):
-    """Raised in a task function whose result nobody waits for any more; let it pass."""
+    """Raised in a task function whose result is no longer needed; let it pass."""
 
     code = "task_cancelled"
-    default_hint = "Stop: the run is over, or another worker has the state, or this worker is told to stop."
+    default_hint = "Stop: the run has ended, another worker has the state, or this worker is stopping."
 
 
 class ContextLine(Protocol):
-    """What a context does at the control plane. Without one it does nothing."""
+    """The operations of a context at the control plane. A context without a line has none of them."""
 
     def renew(self) -> None:
         """Extend the lease now, which restarts HeartbeatSeconds."""
@@ -52,7 +52,7 @@ class ContextLine(Protocol):
         ...
 
     def cancel(self, why: str) -> None:
-        """End this call: nobody waits for its result any more."""
+        """End this call: its result is no longer needed."""
         ...
 
 
@@ -61,14 +61,14 @@ class TaskContext:
     """Which call of a function this is: a function with a parameter `context`, or one of this type, gets it.
 
     `state` is the path of the state, such as `Each/17/Score`. `attempt` counts the leases of the state, from 1. `epoch`
-    grows with each lease: whoever is called outside keeps the largest and refuses smaller ones, so that a worker that
-    was replaced without knowing it changes nothing. `idempotency_key` is the same in all attempts of one visit of the
-    state, and another in each visit and each run (`idempotency_key_of`). `deadline` is when TimeoutSeconds end.
-    `task_token` is that of a Task that waits for a callback (`.waitForTaskToken`): hand it out, and return.
-    `instructions`, `output_schema` and `errors` are what the Task says in the fields of these names, its expressions
-    filled in: a function that asks a model passes them on. `brief` is what else the server says of the work (skills,
-    last_error, questions, gates, failed_criteria). `cancelled` is set once nobody waits for the result: the run is
-    over, or the lease is lost.
+    grows with each lease. An outside system that keeps the largest and rejects smaller ones is safe from a worker that
+    was replaced without knowing it. `idempotency_key` is the same in all attempts of one visit of the state, and
+    another in each visit and each run (`idempotency_key_of`). `deadline` is when TimeoutSeconds end. `task_token` is
+    that of a Task that waits for a callback (`.waitForTaskToken`): hand it out, and return. `instructions`,
+    `output_schema` and `errors` are the fields of the Task with these names, their expressions filled in: a function
+    that asks a model passes them on. `brief` has the server's other facts about the state (skills, last_error,
+    questions, gates, failed_criteria). `cancelled` is set once the result is no longer needed: the run has ended, the
+    lease is lost, or the worker is stopping.
 
     `TaskContext()` belongs to no run. As the default of a parameter it lets a flow call the task without the context.
     """
@@ -97,14 +97,14 @@ class TaskContext:
         return traceparent(self.workflow_id, self.state, self.epoch)
 
     def check(self) -> None:
-        """Raise TaskCancelled if nobody waits for the result any more."""
+        """Raise TaskCancelled if the result is no longer needed."""
         if self.cancelled.is_set():
-            raise TaskCancelled(f"Nobody waits for the result of '{self.state}' of run '{self.workflow_id}'.")
+            raise TaskCancelled(f"The result of '{self.state}' of run '{self.workflow_id}' is no longer needed.")
 
     def heartbeat(self) -> None:
-        """Say that the work goes on: restarts HeartbeatSeconds. Raise TaskCancelled as `check` does.
+        """Report that the function still works, which restarts HeartbeatSeconds. Raise TaskCancelled as `check` does.
 
-        In an async function it returns at once and is sent beside it.
+        In an async function it returns at once, and another thread sends the report.
         """
         self.check()
         if self._line is not None:
@@ -153,11 +153,11 @@ class TaskContext:
     def ask_question(self, question: str, choices: Sequence[str] = ()) -> str | None:
         """Ask the planner what the function cannot decide (`ask_question`); return why it was refused, or None.
 
-        The state is given back until the answer comes, and this call is cancelled: return soon. The next one finds the
+        The state is released until the answer comes, and this call is cancelled: return soon. The next call has the
         answer in `brief["questions"]`.
         """
         if self._line is None:
-            return "nobody can be asked here"
+            return "this call belongs to no run, so it has no planner"
         answer = self._line.ask_question(question, choices)
         if answer.get("code") != "ok":
             return str(answer.get("error"))

@@ -1,6 +1,6 @@
 """The shape of task functions, found once for each: whether it is async, takes a context, has types to check.
 
-What does not fit is told when the function is registered or when a worker starts, not when a state is worked on.
+A function of the wrong shape is rejected when it is registered or when a worker starts, not at its first state.
 """
 
 import functools
@@ -49,7 +49,7 @@ def check_shape(function: TaskFunction, state: str) -> None:
     _shape_of(function, state)
     kept = _written(function)
     if inspect.isgeneratorfunction(kept) or inspect.isasyncgenfunction(kept):
-        raise _misshapen(function, state, "it is a generator, whose values nobody takes")
+        raise _misshapen(function, state, "it is a generator, and a worker does not read its values")
 
 
 def plan_of(function: TaskFunction, state: str) -> TaskPlan:

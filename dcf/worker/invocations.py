@@ -6,7 +6,7 @@ from dcf.values.json_text import Json
 
 
 def payload_of(given: Json) -> Json:
-    """Return the event of a Lambda function: the Payload, {} without one. What names no function is passed on whole."""
+    """Return the event of a Lambda function: the Payload, {} without one. Without FunctionName, return all of it."""
     if not isinstance(given, dict) or "FunctionName" not in given:
         return given
     return given.get("Payload", {})

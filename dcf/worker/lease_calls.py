@@ -1,4 +1,4 @@
-"""The calls of dcf's tools that a worker makes: for events, for leases, and to write what came of states.
+"""The calls of dcf's tools that a worker makes: for events, for leases, and to write the outcomes of states.
 
 One tool call each; what an answer means is decided by the worker.
 """
@@ -17,7 +17,7 @@ _MOST_NAMED: Final = 200
 """As many states as await_workflow_event takes names of."""
 
 _STILL_TO_DO: Final = (None, "pending", "running")
-"""Statuses of a state whose lease was given back, unless its run was cancelled or its time ended meanwhile."""
+"""Statuses of a state after its lease was released, unless its run was cancelled or its time ended meanwhile."""
 
 
 _USAGE_OF_ATTEMPT: Final = "usage-of-attempt"
@@ -35,7 +35,7 @@ class ToolCaller(Protocol):
 
 
 Results: TypeAlias = Sequence[tuple[Work, Result]]
-"""States with the arguments that report what came of them."""
+"""States with the arguments that report their outcomes."""
 
 
 @record(frozen=True, slots=True)
@@ -66,13 +66,13 @@ class LeaseCalls:
         placed: Mapping[str, list[str]],
         named: Sequence[str] | None = None,
     ) -> dict[str, Json]:
-        """Wait for the next event, and acknowledge the one that was handled.
+        """Wait for the next event, and acknowledge the event that was handled.
 
-        What is ready of these states (None: of all) comes leased, as `work`; where they are none, or too many to
-        name them in every call, nothing does. `placed` has the functions for states of these names: one that means
-        another function does not come leased either. `named` are the states of which a worker for unassigned work may
-        be told (None: all). The token is the same until an answer has come, so that a call
-        whose answer was lost finds its lease again.
+        A ready state of `states` (None: of all) comes leased, as `work`. No state comes leased if `states` is empty, or
+        too long to send in every call. `placed` has the functions for each name of a state. A state that means another
+        function does not come leased either. A worker for unassigned work gets events of the states `named` only (None:
+        of all). The lease token stays the same until an answer has come, so that a call whose answer was lost finds its
+        lease again.
         """
         self._token = self._token or _new_token()
         only: dict[str, Json] = {}
@@ -128,7 +128,7 @@ class LeaseCalls:
         return [work_of(answer["work"]), *map(work_of, answer["more_work"])]
 
     def renew(self, work: Work) -> str | None:
-        """Extend the lease, also an expired one that no other agent has taken; return why it was refused, or None."""
+        """Extend the lease, also an expired one if no other agent has the state; return why it was refused, or None."""
         answer = self._tools.call(
             "renew_state_lease",
             workflow_id=work.workflow_id,
@@ -163,7 +163,7 @@ class LeaseCalls:
         return self._tools.call("ask_question", **_held(work), question=question, **given)
 
     def release(self, work: Work, reason: str | None = None) -> str | None:
-        """Give the lease back, with a reason for the history; return why nobody else will do the work, or None.
+        """Release the lease, with a reason for the history; return why no other agent will do the work, or None.
 
         Without a reason this worker shuts down, and the attempt is not counted.
         """
@@ -185,7 +185,7 @@ class LeaseCalls:
         return self._tools.call("release_state_lease", **_held(work), **release_arguments(result))
 
     def write(self, work: Work, result: Result, *, claim_next: bool) -> dict[str, Json]:
-        """Write what came of a state, and lease the next one with it, unless the state is parked."""
+        """Write the outcome of a state, and lease the next one with it, unless the state is parked."""
         if is_parked(result):
             return self.park(work, result)
         return self._tools.call(
@@ -201,7 +201,7 @@ class LeaseCalls:
         )
 
     def write_all(self, workflow_id: str, results: Results, claim_next: int) -> dict[str, Json]:
-        """Write what came of several states of a run, and lease so many next ones with it."""
+        """Write the outcomes of several states of a run, and lease at most `claim_next` further states with it."""
         parking = {work.token: self.park(work, result) for work, result in results if is_parked(result)}
         ended = [(work, result) for work, result in results if work.token not in parking]
         answer = self._complete(workflow_id, ended, claim_next) if ended else _NOTHING_WRITTEN

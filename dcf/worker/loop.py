@@ -1,7 +1,7 @@
 """The one event loop of a process on which its async task functions run; it begins with the first of them.
 
-What a function sends meanwhile (heartbeats, lines of its log) goes through one thread beside the loop, in order, so
-that a server that is away keeps no other function from going on.
+Heartbeats and log lines of its functions go through one further thread, in order. A server that does not answer then
+blocks no other function.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ class TaskLoop:
         self._sender: threading.Thread | None = None
 
     def start(self, make: Callable[[], Coroutine[Any, Any, Any]], done: Done) -> Callable[[], None]:
-        """Begin a coroutine; return what cancels it. `done` is told its end in any case."""
+        """Begin a coroutine, and return a function that cancels it. `done` is called with its outcome in any case."""
         loop = self._running()
         tasks: list[asyncio.Task[None]] = []
 
         def begin() -> None:
             tasks.append(loop.create_task(_carried_out(make, done)))
 
-        def end() -> None:  # after `begin`; the task takes its first step before it is cancelled, so `done` is told
+        def end() -> None:  # after `begin`; the task takes its first step before it is cancelled, so `done` is called
             loop.call_soon(tasks[0].cancel)
 
         def cancel() -> None:  # waits for nothing: a function may keep the loop to itself
@@ -52,7 +52,7 @@ class TaskLoop:
             return False
 
     def beside(self, call: Callable[[], None]) -> "Future[None]":
-        """Make a call that may take long in the thread beside the loop, after those before it."""
+        """Make a call that may take long in the sender thread, after those before it."""
         made: Future[None] = Future()
         self._sends.put((call, made))
         with self._starting:
@@ -67,7 +67,7 @@ class TaskLoop:
             try:
                 call()
             except Exception:  # what comes after it is sent all the same
-                log.exception("What an async function sends was not sent.")
+                log.exception("A call of an async function was not sent.")
             finally:
                 made.set_result(None)
 

@@ -1,4 +1,4 @@
-"""Who hears what a worker does. Apart from `worker`, so that reports of it need not import a worker."""
+"""The observer of a worker. Apart from `worker`, so that reports of it need not import a worker."""
 
 from typing import Protocol
 
@@ -7,7 +7,7 @@ from dcf.worker.results import Result
 
 
 class Witness(Protocol):
-    """Is told what a worker does, from several threads."""
+    """Observes a worker. Several threads call its methods."""
 
     def taken(self, work: Work) -> None:
         """Hear that the worker holds the lease of a state."""

@@ -1,6 +1,6 @@
-"""What a worker does with a state whose function met a provider's usage limit: the arguments that park it.
+"""Makes the arguments that park a state whose function met a provider's usage limit.
 
-Python functions are parked for a limit whose time the provider told, and for `AccountLimited`. Any other error fails
+Python functions are parked for a limit whose time the provider gave, and for `AccountLimited`. Any other error fails
 the state, so that Retry and Catch decide.
 """
 

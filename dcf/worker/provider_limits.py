@@ -47,14 +47,14 @@ _MOST_ERRORS: Final = 100
 
 @record(frozen=True, slots=True, kw_only=True)
 class _Reset:
-    """When a limit ends, in seconds since 1970; `is_span`: it was told as a length of time."""
+    """The end of a limit, in seconds since 1970. `is_span`: the provider gave a length of time."""
 
     at: float
     is_span: bool = False
 
 
 def read_limit(error: BaseException, now: float) -> AccountLimited | None:
-    """Return the limit that an error, or an error that caused it, tells of; None if it is another failure.
+    """Return the limit that an error, or an error that caused it, reports; None if it is another failure.
 
     Its kind is `limit` (wait), `busy` (the provider is overloaded) or `spent` (a person must pay).
     """
@@ -72,7 +72,7 @@ def read_limit(error: BaseException, now: float) -> AccountLimited | None:
     return best
 
 
-def told_wait(headers: Mapping[str, str], now: float) -> float | None:
+def wait_from_headers(headers: Mapping[str, str], now: float) -> float | None:
     """Return the seconds for which headers (names in lower case) ask a client to wait; None if they do not say."""
     reset = _after(headers, now)
     return None if reset is None else reset.at - now

@@ -1,4 +1,4 @@
-"""What came of a task function: its output or its exception, as the arguments that report it to the control plane.
+"""Turns the output or the exception of a task function into the arguments that report it to the control plane.
 
 An exception of a user's function fails the state, never the worker. The error is named by the class of the exception,
 so that Retry and Catch can name it.
@@ -16,7 +16,7 @@ from dcf.worker.failure import TaskFailed
 log = logging.getLogger(__name__)
 
 Result: TypeAlias = Mapping[str, Json]
-"""The arguments that report what came of a state."""
+"""The arguments that report the outcome of a state."""
 
 USAGE: Final = "usage_json"
 """Argument that reports what the function used up, if it said so."""

@@ -21,7 +21,7 @@ class PlacedFunctions:
 
 
 StateFunction: TypeAlias = TaskFunction | PlacedFunctions
-"""What a worker has for the states of one name."""
+"""The function, or the functions by place, that a worker has for the states of one name."""
 
 
 @record(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class StatePlans:
         return f"the state {meant}, and this worker has {', '.join(self.by_place)}. Serve the file of that flow."
 
     def refusal_of_event(self, event: Mapping[str, Json]) -> str | None:
-        """Return why a state that an event tells of is not worked on, as far as the event says what it means."""
+        """Return why the state of an event is not worked on, as far as the event names its function."""
         return self.refusal_of(event["function"]) if "function" in event else None
 
 

@@ -1,7 +1,7 @@
 """Checks the input and the output of task functions that name dataclasses, pydantic models, dates or enums as types.
 
 pydantic is imported when a function names such a type, not before. Messages name the place and the rule, never the
-value: they stand in the history of the run.
+value, because the history of the run records them.
 """
 
 from collections.abc import Callable
@@ -77,7 +77,7 @@ def writer_of(annotation: Any, where: str) -> Callable[[Any], Json]:
 
 
 def _adapter(annotation: Any, where: str, *, is_anew: bool = False) -> Any:
-    """Return what checks values of the type; `is_anew`: of a tuple of one, and what is of the type already as well."""
+    """Return an adapter for values of the type. `is_anew`: in a tuple, and values of the type are checked too."""
     from pydantic import ConfigDict, TypeAdapter
     from pydantic.errors import PydanticUserError
 

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 _RENEWALS_PER_LEASE = 3
 _LONGEST_PAUSE_S = 5.0
 _UNWIND_S = 1.0
-"""How long a function that was cancelled may take to end before its lease is given back all the same."""
+"""Seconds for which a cancelled function may still run before its lease is released anyway."""
 
 _STOPS = frozenset({"run_over", "lease_lost"})
 """Types of the events that tell a holder to stop."""
@@ -111,9 +111,9 @@ class Worker:
                 self.drop(event, error)
 
     def drain(self, grace_s: float) -> list[Work]:
-        """Take no more work, let what runs finish for so long, and give back the rest; return what was given back.
+        """Take no more work, let functions finish for `grace_s` seconds, release the rest; return the released work.
 
-        A function that is not finished by then is cancelled. One that does not notice may still run afterwards.
+        A function that is not finished by then is cancelled. A function that ignores this may still run afterwards.
         """
         self._stop.set()
         if self._hands is not None:
@@ -139,16 +139,16 @@ class Worker:
                 self._witness.ended(work, result)
             claimed = None if answer is None else answer.get("work")
             following = None if claimed is None else self._served(work_of(claimed))
-            self._free(work)  # after what follows is in hand: whoever drains the worker sees one or the other
+            self._free(work)  # after the next work is noted: `drain` always sees one of the two
             work = following
 
     def events(
         self, stop: threading.Event, before: Callable[[], None] = lambda: None, *, leases: bool = True
     ) -> Iterator[tuple[Mapping[str, Json], Granted]]:
-        """Yield events until told to stop, with the work of those whose state was leased with them.
+        """Yield events until told to stop. If the state of an event was leased with it, its work comes with the event.
 
         Call `before` each wait. Asking for the next acknowledges an event, unless its agent holds as much as it may.
-        Without `leases` nothing is: of what a wait that was left behind leased nobody would hear.
+        With `leases=False` no state is leased: an abandoned wait would lease states that no caller works on.
         """
         handled, reached = None, False
         named = None if self._otherwise else tuple(self._plans)
@@ -170,11 +170,11 @@ class Worker:
                 handled, self._comes_again = None if self._comes_again else handled, False
 
     def drop(self, event: Mapping[str, Json], error: DcfError) -> None:
-        """Log that an event could not be handled. It must not be delivered for ever; the clock notifies again."""
+        """Log that an event could not be handled. It must not be delivered forever; the timer loop notifies again."""
         log.warning("%s: the event of %s is dropped: %s", event.get("workflow_id"), event.get("target_state"), error)
 
     def decline(self, granted: Granted) -> None:
-        """Give back what was leased with an event that came too late."""
+        """Release the state that was leased with an event that came too late."""
         if granted is not None:
             self.give_back(work_of(granted))
 
@@ -203,14 +203,14 @@ class Worker:
             self._asked()
 
     def _stop_work_on(self, workflow_id: str, event: Mapping[str, Json]) -> None:
-        """Cancel the functions whose results nobody wants any more: of a run that is over, or of one lost lease."""
+        """Cancel the functions whose results are no longer needed: those of an ended run, or of one lost lease."""
         epoch, state = event.get("epoch"), event.get("target_state")  # states leased together have the same epoch
         for token, call in list(self._calls.items()):
             work = self._in_hand.get(token)
             if work is None or work.workflow_id != workflow_id:
                 continue
             if epoch is None or (epoch, state) == (work.epoch, work.state):
-                call.cancel("the run is over" if epoch is None else "the lease is lost")
+                call.cancel("the run has ended" if epoch is None else "the lease is lost")
 
     def claim(self, workflow_id: str, most: int) -> list[Work]:
         """Lease ready states of a run, so many at most."""
@@ -246,7 +246,7 @@ class Worker:
         self._begun(work).start(told)
 
     def abandon(self, work: Work) -> None:
-        """Let go of a state whose function was cancelled. Its lease is given back where the worker is told to stop."""
+        """Let go of a state whose function was cancelled. Release its lease if the worker is stopping."""
         if self._stop.is_set():
             self.give_back(work)
         else:
@@ -278,7 +278,7 @@ class Worker:
             why = self._leases.release(work, reason)
         except DcfError as error:
             why = None
-            log.warning("%s: the lease is not given back: %s", work.name, error.message)
+            log.warning("%s: the lease is not released: %s", work.name, error.message)
         if why is None:
             self._given_back[work.token] = work
         self._lost(work, why or "given back")
@@ -313,8 +313,8 @@ class Worker:
         return work
 
     def _lost(self, work: Work, why: str) -> None:
-        """Let go of work without a result; the witness hears of it once, if it heard that the work was taken."""
-        with self._changed:  # whoever drains the worker finds nothing in hand only once the witness has heard
+        """Let go of work without a result; report that to the witness once, if it knows of the work."""
+        with self._changed:  # `drain` sees no work only after the witness was called
             if self._free(work) and self._witness is not None:
                 self._witness.lost(work, why)
 
@@ -348,7 +348,7 @@ class Worker:
                 self._lost(work, str(found["error"]))
 
     def _deliver(self, results: Results, write: Callable[[], dict[str, Json]]) -> dict[str, Json] | None:
-        """Write what came of states until the server answers; None if it refuses, or cannot be told of it.
+        """Write the outcomes of states until the server answers; None if it rejects them, or the worker stops before.
 
         No other process has the result. A lease that expired meanwhile is valid until another agent takes it.
         """
@@ -384,7 +384,7 @@ class Worker:
 
 
 def _to_send_again(results: Results, told: Sequence[Mapping[str, Json]]) -> Results:
-    """Return the results that were neither accepted nor refused for good; log why they were not accepted.
+    """Return the results that were neither accepted nor permanently rejected; log why they were not accepted.
 
     In place of an output that does not match its schema the failure is sent.
     """

@@ -1,4 +1,4 @@
-"""Who ends a Task follows from its Resource."""
+"""The Resource of a Task decides who ends it."""
 
 from dcf.asl.resources import read_resource
 from tests.support.tables import rows

@@ -1,4 +1,4 @@
-"""Definitions of the catalogue from files: what is read, and that every problem is told with its line."""
+"""Definitions of the catalogue from files: they are read, and every problem is reported with its line."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whatever stands in a source, generating answers with problems or with manifests; it never raises and never hangs."""
+"""For any source, generating answers with problems or with manifests; it never raises and never hangs."""
 
 import shutil
 import tempfile
@@ -30,7 +30,7 @@ BESIDE = {
     "price-order/SKILL.md": ("price-order/dcf.yaml",),
     "price-order/dcf.yaml": ("price-order/SKILL.md",),
 }
-"""What a file needs beside it to make sense."""
+"""The other files that a file needs."""
 
 TOKENS = st.sampled_from(
     [

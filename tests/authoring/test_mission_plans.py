@@ -1,4 +1,4 @@
-"""A plan of Mission Control is read as its document has it, and what is wrong with it is told by its line."""
+"""A plan of Mission Control is read in its document's form, and each error in it is reported with its line."""
 
 from dcf.authoring.mission_plans import MissionTexts, read_plan
 from dcf.values.located import Report
@@ -11,7 +11,7 @@ def texts(workflow: str = WORKFLOW_MD) -> MissionTexts:
 
 
 def problems(old: str, new: str) -> list[tuple[str, int | None]]:
-    """What is told of the plan with one text in place of another."""
+    """The problems of the plan with a text replaced."""
     assert old in WORKFLOW_MD
     report = Report()
     assert read_plan(texts(WORKFLOW_MD.replace(old, new, 1)), report) is None

@@ -107,7 +107,7 @@ def test_the_shipped_tables_written_as_yaml_give_the_same(tmp_path: Path) -> Non
     assert texts(generate(tmp_path)) == texts(found)
 
 
-def test_the_registry_leads_every_server_that_the_skills_need_to_its_own_address_of_the_stub() -> None:
+def test_the_registry_leads_each_server_of_a_skill_to_its_address_at_the_stub() -> None:
     registry = Registry(path=SHIPPED / "registry.json", environment={})
     found = generate(SHIPPED)
     needed = {reference.server for one in found.manifests for reference in one.record.tools}

@@ -36,7 +36,7 @@ def dcf_alone(short_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def world(worlds: Callable[..., World]) -> Iterator[World]:
-    """What another process of dcf does on the session's Redis."""
+    """The work of another process of dcf on the session's Redis."""
     made = worlds()
     yield made
     made.close()

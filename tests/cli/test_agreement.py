@@ -20,7 +20,7 @@ FILES = sorted(
 
 
 def workflows_in(text: str) -> Iterator[Any]:
-    """Every workflow, or machine, that stands on lines or in backquotes of a page, also as an argument of a tool."""
+    """Every workflow or machine on lines or in backquotes of a page, also as an argument of a tool."""
     blocks = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
     for found in [*blocks, *re.findall(r"`(\{.+\})`", text)]:
         document = parsed(found)
@@ -50,7 +50,7 @@ DOCUMENTS = dict(documents())
 
 
 def verdicts(path: Path) -> tuple[bool, bool]:
-    """What `dcf validate` says, and whether `dcf run` would begin."""
+    """The verdict of `dcf validate`, and whether `dcf run` would begin."""
     valid = call("validate", path).exit_code == 0
     try:
         read_definition_of(path)

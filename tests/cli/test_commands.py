@@ -1,4 +1,4 @@
-"""What each command prints for people and for programs."""
+"""The output of each command for people and for programs."""
 
 import json
 import re
@@ -98,7 +98,7 @@ def test_show_tells_that_a_run_was_never_started_and_who_could_take_it(dcf: Dcf,
     run_id = seed(agent="agent-1")
     shown = dcf("show", run_id).stdout
     assert re.search(r"Only +· pending +0 +not started yet; for agent-1", shown)
-    assert "· not_started: The run was created and not started: no agent was told." in shown
+    assert "· not_started: The run was created and not started: no agent was notified." in shown
     world.plane.kick_off(run_id, "initial")
     shown = dcf("show", run_id).stdout
     assert "ready for agent-1, " in shown
@@ -199,7 +199,7 @@ def test_doctor_tells_of_a_run_that_no_list_has_and_mends_it_when_told_to(dcf_al
     assert not listed()
     report = json.loads(dcf_alone("doctor", "--json").stdout)
     (found,) = (one for one in report["checks"] if one["topic"] == "lists")
-    assert (found["level"], found["remedy"]) == ("warning", "`dcf doctor --repair` mends them.")
+    assert (found["level"], found["remedy"]) == ("warning", "`dcf doctor --repair` corrects them.")
     assert "are wrong: missing on lists: runs 1, live runs 1; on lists, but not there: nothing." in found["sentence"]
     assert (report["lists"]["missing"], report["lists"]["repaired"]) == ({"runs": 1, "live_runs": 1}, False)
     assert not listed()

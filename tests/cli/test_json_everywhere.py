@@ -1,4 +1,4 @@
-"""What all commands have in common: a sentence of help, --json, a group; and what is offered for a mistyped word."""
+"""All commands have a sentence of help, --json and a group, and suggest a command for a mistyped word."""
 
 import re
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def test_every_command_has_help_and_offers_json(dcf: Dcf, path: tuple[str, ...])
 
 def test_help_of_pages_names_the_option_that_goes_on(dcf: Dcf) -> None:
     shown = re.sub(r"[│\s]+", " ", dcf("artifacts", "ls", "--help", COLUMNS="200").output)
-    assert "without their content. --cursor goes on after a page." in shown
+    assert "without their content. --cursor continues after a page." in shown
     assert "next_cursor" not in shown
 
 

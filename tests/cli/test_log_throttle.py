@@ -1,4 +1,4 @@
-"""The log of a server: a line that somebody makes it write over and over stands in it a few times, and counted."""
+"""The log of a server has a line that a caller causes again and again only a few times, with a count."""
 
 import logging
 from collections.abc import Iterator

@@ -13,14 +13,14 @@ from dcf.telemetry.log_lines import JsonLines
 
 
 def begin(**environment: str) -> None:
-    """Set the log up as at the start of a process, where nobody has done so."""
+    """Set the log up as at the start of a new process."""
     logging.getLogger().handlers[:] = []
     beginning.begin(environment)
 
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[[], str]]:
-    """What goes to standard error by a log that is set up anew; all is as before afterwards."""
+    """The standard error of a log that is set up again. The former set-up is restored afterwards."""
     root = logging.getLogger()
     before = root.handlers[:], root.level
     monkeypatch.setattr(surroundings, "is_watched", False)

@@ -198,7 +198,7 @@ class MemoryRun:
         return self.commit(attention.look(self.snapshot(), state))
 
     def look_in_time(self, state: str) -> Owed:
-        """Let the time come at which the clock must look."""
+        """Advance to the time at which the timer loop must look."""
         self.now = self.timers[state]
         return self.look(state)
 

@@ -1,4 +1,4 @@
-"""What capabilities offer to decisions: the tables must be complete, and each kind of thing has one place."""
+"""Offers of capabilities to decisions: the tables must be complete, and each kind of thing has one place."""
 
 from dataclasses import replace
 from typing import Any

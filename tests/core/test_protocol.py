@@ -30,7 +30,7 @@ Answered = Leased | Released | Updated | Refusal
 
 
 def told(answer: Updated) -> tuple[object, ...]:
-    """What a caller acts upon."""
+    """The facts on which a caller acts."""
     token = None if answer.claimed is None else answer.claimed.doc.lease.token
     return answer.status, answer.run_status, answer.next_states, token
 

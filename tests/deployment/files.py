@@ -35,7 +35,7 @@ def last_stage() -> list[tuple[str, str]]:
 
 
 def image_environment() -> dict[str, str]:
-    """What the Dockerfile sets in the image."""
+    """The variables that the Dockerfile sets in the image."""
     pairs = (word.partition("=") for name, rest in last_stage() if name == "ENV" for word in shlex.split(rest))
     return {name: value for name, _, value in pairs}
 

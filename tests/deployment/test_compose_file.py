@@ -46,7 +46,7 @@ def test_a_service_is_nobody_special_and_writes_nowhere_but_in_its_volumes(name:
     assert "privileged" not in service
 
 
-def test_the_file_tools_of_the_local_user_write_into_a_volume_and_those_of_keys_nowhere() -> None:
+def test_the_local_user_writes_files_into_a_volume_and_keys_write_none() -> None:
     """The third step of the seed's planner, `write_file`, in `docker compose run --rm -i dcf-mcp serve`."""
     server = services()["dcf-mcp"]
     assert server["volumes"] == [f"workflows:{WORKFLOWS}"]

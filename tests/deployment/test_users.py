@@ -115,7 +115,7 @@ def test_dcf_has_no_command_that_it_never_sends(store_source: str, name: str) ->
 
 
 def test_what_a_user_may_not_do_is_noticed(server: RestrictedRedis) -> None:
-    """What ends the session with an error where the user is dcf."""
+    """The commands that end the session with an error for the user dcf."""
     with server.admin() as admin:
         admin.execute_command("ACL", "SETUSER", "curious", "on", ">x", "~*", "+get")
     with redis.Redis.from_url(server.url_of("curious", "x")) as client, pytest.raises(NoPermissionError):

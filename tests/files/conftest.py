@@ -1,4 +1,4 @@
-"""A directory that tools may write, and one beside it that they may not touch."""
+"""A directory that tools may write, and a forbidden one."""
 
 from pathlib import Path
 

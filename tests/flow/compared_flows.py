@@ -58,7 +58,7 @@ class Comparison:
 
 
 def _order_flow() -> Any:
-    """Import the flow as `dcf run` does, with what lies beside it."""
+    """Import the flow as `dcf run` does, with the other files of its directory."""
     name = f"{IMPORTED_AS}order_flow"
     if name not in sys.modules:
         if str(WORKFLOWS) not in sys.path:
@@ -79,7 +79,7 @@ def _read(path: Path) -> Any:
 ORDER: Final = _order_flow()
 ORDERS: Final = WORKFLOWS / "order_processing"
 MOCKS: Final = {name: mock["output"] for name, mock in _read(WORKFLOWS / "customer_support" / "mocks.json").items()}
-"""What the agents of customer support answer."""
+"""The answers of the agents of customer support."""
 APPROVED: Final = {"Approve": {"choice": "approve", "answered_by": "alice"}}
 CLAIMS: Final = [{"customer": "Ada", "amount": 20}, {"customer": "Bob", "amount": 7}]
 

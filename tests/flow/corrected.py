@@ -1,4 +1,4 @@
-"""What an author writes who follows the advice of each refusal alone; a pair has what stands above the flow."""
+"""The code of an author who follows the advice of each refusal alone; a pair has the text above the flow."""
 
 from typing import Final
 

@@ -57,7 +57,7 @@ def document(status: str = "succeeded", epoch: int = EPOCH, **more: Any) -> dict
 
 
 def right() -> Story:
-    """Ann was told, took the state, renewed, wrote a part, completed, and the run ended."""
+    """Ann was notified, took the state, renewed, wrote a part, completed, and the run ended."""
     return Story(
         run="r",
         seed=1,
@@ -68,7 +68,7 @@ def right() -> Story:
         agents=frozenset({"ann", "bob"}),
         documents={"Work_1": document()},
         documents_later={"Work_1": document()},
-        planner_told=("run_finished",),
+        planner_notices=("run_finished",),
     )
 
 

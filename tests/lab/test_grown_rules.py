@@ -67,7 +67,7 @@ def told(*happenings: Happening, calls: tuple[Any, ...] = (), **more: Any) -> St
         agents=frozenset({"ann", "bob"}),
         documents=more.pop("documents", documents),
         documents_later=more.pop("documents_later", documents),
-        planner_told=("run_finished",),
+        planner_notices=("run_finished",),
         is_grown=True,
         **more,
     )

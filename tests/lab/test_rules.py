@@ -56,7 +56,7 @@ def signalled(*taken: int, received: tuple[int, ...] = (1, 2), kept: tuple[int, 
 
 
 def called_back(times: int, *answers: str, token: str = "t1") -> Story:
-    """The right story, in which a callback ended a state so often; its callers were told so, with these answers."""
+    """The right story, in which callbacks ended a state N times; their callers got these answers."""
     ends = [happening("StateConcluded", "Callback_2", epoch=2, via="callback") for _ in range(times)]
     asked = [
         call("callback", 3 + at / 10, token=None, state="Callback_2", content={"token": token, "answer": answer})
@@ -117,7 +117,7 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
         with_happening(*ASKED_OF, ANSWERED, before="RunSucceeded"),
     ),
     (
-        rules.people_are_told,
+        rules.people_are_notified,
         "nobody is told of a task",
         with_happening(ASKED_OF[0], before="RunSucceeded"),
     ),
@@ -238,11 +238,11 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
         with_happening(happening("LeaseAcquired", "Work_1", epoch=LATER, owner="a stranger"), before="RunSucceeded"),
     ),
     (
-        rules.agents_are_told,
+        rules.agents_are_notified,
         "nobody hears of a state",
         with_happening(happening("StateEntered", "Work_2", epoch=LATER), before="RunSucceeded"),
     ),
-    (rules.agents_are_told, "the planner does not hear of the end", replace(right(), planner_told=())),
+    (rules.agents_are_notified, "the planner does not hear of the end", replace(right(), planner_notices=())),
     (rules.the_run_ends_once, "the run stands still", ended(status="running")),
     (rules.the_run_ends_once, "the run is gone", replace(right(), meta={})),
     (rules.the_run_ends_once, "the run ends twice", with_happening(happening("RunFailed"), before="RunFinalized")),
@@ -271,17 +271,17 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
         ended(status="cancelled"),
     ),
     (
-        rules.nobody_gets_a_lease_in_a_paused_run,
+        rules.paused_runs_grant_no_lease,
         "a lease in a paused run",
         with_happening(happening("RunPaused"), before="LeaseAcquired"),
     ),
     (
-        rules.nobody_gets_a_lease_in_a_paused_run,
+        rules.paused_runs_grant_no_lease,
         "a lease after the end",
         with_happening(happening("RunCancelled"), before="LeaseAcquired"),
     ),
     (
-        rules.nobody_gets_a_lease_in_a_paused_run,
+        rules.paused_runs_grant_no_lease,
         "a state ends after the run",
         with_happening(happening("RunCancelled"), before="StateSucceeded"),
     ),
@@ -381,11 +381,11 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
         with_children(child(status="failed")),
     ),
     (
-        rules.passing_faults_are_told_as_such,
+        rules.passing_faults_are_reported_as_such,
         "a full memory is told as a foreign key",
         with_call(call("complete", 3.9, "store_unsuitable", content={"output": OUTPUT})),
     ),
-    (rules.passing_faults_are_told_as_such, "a defect", with_call(call("renew", 3.9, "!internal_error"))),
+    (rules.passing_faults_are_reported_as_such, "a defect", with_call(call("renew", 3.9, "!internal_error"))),
     (
         rules.a_deleted_run_is_gone,
         "a late call brings a part of it back",
@@ -475,7 +475,7 @@ def test_a_state_that_was_resolved_ends_without_its_holder_whose_result_is_refus
     assert judge(replace(right(), happenings=happenings, calls=calls)) == []
 
 
-def test_a_state_of_a_loop_that_was_resolved_is_entered_with_the_epoch_of_that_end_and_held_anew() -> None:
+def test_a_resolved_state_of_a_loop_is_entered_and_held_again_with_its_epoch() -> None:
     happenings = numbered(
         *right().happenings[:4],
         RESOLVED,
@@ -529,7 +529,7 @@ def test_an_unused_token_of_a_stranger_is_no_matter() -> None:
     assert judge(with_call(*tried)) == []
 
 
-def test_a_run_that_was_retried_ends_once_more_and_its_states_are_documents_of_a_later_epoch() -> None:
+def test_a_retried_run_ends_again_and_its_states_have_a_later_epoch() -> None:
     failed = document("failed", epoch=EPOCH - 1, last_error="Broken")
     story = with_happening(
         happening("LeaseAcquired", "Work_1", epoch=EPOCH - 1, owner="bob", attempt=1),

@@ -1,4 +1,4 @@
-"""What the lab says of schedules that started a run twice, told of one that is not there, or let two runs overlap."""
+"""The lab finds schedules that started a run twice, reported an unknown run, or let two runs overlap."""
 
 from dataclasses import replace
 

@@ -13,7 +13,7 @@ ENOUGH = 20
 
 
 def mocks_of(workflow: Workflow) -> dict[str, list[dict[str, Any]]]:
-    """What workers of the lab would answer, for every input that they may see."""
+    """The answers of the lab's workers, for every input that they may see."""
     found: dict[str, list[dict[str, Any]]] = {}
     for path, inputs in workflow.expected.inputs.items():
         name = path.rpartition("/")[2]

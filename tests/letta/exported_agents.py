@@ -1,4 +1,4 @@
-"""Workflows whose agent is one that Letta exported, from each of the four sources of templates."""
+"""Workflows whose agent was exported by Letta, from each of the four sources of templates."""
 
 import json
 from pathlib import Path

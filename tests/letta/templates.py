@@ -1,7 +1,7 @@
-"""Writes `agents/*.af` from the instructions beside them: `python -m tests.letta.templates`.
+"""Writes `agents/*.af` from the instructions next to them: `python -m tests.letta.templates`.
 
 The files are .af v2, as Letta 0.16.8 imports them. Their tools are named but hardly described: dcf's server describes
-them when Letta reads its list. Who imports a file by hand sets override_existing_tools=False, or the descriptions here
+them when Letta reads its list. Who imports a file by hand sets override_existing_tools=False, or the descriptions
 replace the real ones for everyone.
 """
 

@@ -1,4 +1,4 @@
-"""What becomes of the failures of Letta's side: always an error of dcf, never the library's words. Needs no Letta."""
+"""A failure of Letta's side is always an error of dcf, never in the library's words. Needs no Letta."""
 
 import socket
 from collections.abc import Callable, Iterator

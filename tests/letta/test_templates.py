@@ -75,7 +75,7 @@ def test_the_document_that_a_planner_is_shown_is_valid_and_can_be_staffed() -> N
 
 
 def test_who_keeps_to_the_lease_it_is_told_to_take_is_not_taken_for_lost() -> None:
-    """With both at 300 s a worker that did not renew got a second message beside the first."""
+    """With both at 300 s a worker that did not renew got a second message during the first."""
     advised = re.search(r"with your id and (\d+) seconds", (AGENTS / "worker.md").read_text("utf-8"))
     assert advised is not None
     assert int(advised[1]) == signature(acquire_state_lease).parameters["lease_ttl_s"].default

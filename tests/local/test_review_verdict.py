@@ -1,4 +1,4 @@
-"""What the answer of a review command means: every form in which agents' programs print a verdict."""
+"""The verdict in the answer of a review command, for every form in which agents' programs print it."""
 
 import json
 from typing import Any

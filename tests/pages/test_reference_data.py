@@ -25,7 +25,7 @@ def calls() -> tuple[ast.Call, ...]:
 
 
 def events() -> Iterator[tuple[str, set[str]]]:
-    """The types of events that the source makes, with the fields that stand beside them."""
+    """The types of events that the source makes, with their fields."""
     for call in calls():
         names = {word.arg: word.value for word in call.keywords}
         if isinstance(call.func, ast.Name) and call.func.id == "Event" and isinstance(names.get("type"), ast.Constant):

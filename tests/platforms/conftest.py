@@ -157,7 +157,7 @@ class Workshop:
         return Platforms([chosen] if one.kind == MAILBOX else [mailbox, chosen], self.world.records, one.kind)
 
     def expire(self, key: str) -> None:
-        """As if whoever reserved something under this key had died long ago."""
+        """As if the process that reserved something under this key had died long ago."""
         change_document(self.world.ask, key, _end_reservations)
 
 

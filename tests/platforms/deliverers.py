@@ -1,4 +1,4 @@
-"""What the tests of delivery need of each platform: agents that are there, what they got, and servers in trouble."""
+"""The tests of delivery need this of each platform: existing agents, their events, and servers in trouble."""
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +16,7 @@ from tests.support.agents.receivers import receiver
 from tests.support.world import World
 
 NOT_NOW = frozenset({Undelivered.PLATFORM_UNAVAILABLE, Undelivered.AGENT_UNAVAILABLE})
-"""What a delivery says of a server that is away or too slow."""
+"""The error of a delivery to a server that is away or too slow."""
 
 
 AtUrl: TypeAlias = Callable[[str, float], tuple[Deliverer, str]]

@@ -1,4 +1,4 @@
-"""What every agent platform promises, whatever it is."""
+"""The promises of every agent platform."""
 
 import secrets
 

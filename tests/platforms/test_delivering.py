@@ -1,4 +1,4 @@
-"""What every platform promises of deliveries, whatever it is. Another joins by its site in `deliverers`."""
+"""The promises of every platform about deliveries. Another joins by its site in `deliverers`."""
 
 import secrets
 import socket
@@ -44,7 +44,7 @@ def event(number: int = 1) -> dict[str, Any]:
 
 
 def given(site: DeliverySite, agent: str, told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What the agent got of this event."""
+    """The messages that the agent got of this event."""
     return [one for one in site.got(agent) if one["event_id"] == told["event_id"]]
 
 

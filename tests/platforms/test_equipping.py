@@ -1,4 +1,4 @@
-"""Skills on agents: all or nothing, nobody else's things touched, whatever dies between (traps.md, section 8)."""
+"""Skills on agents: all or nothing, no foreign object touched, for a crash at any point (traps.md, section 8)."""
 
 import json
 import secrets
@@ -171,7 +171,7 @@ def test_a_tool_that_cannot_be_attached_takes_everything_back(workshop: Workshop
 
 
 @rows("call", ["tools_of", "add_text", "attach_tool"])
-def test_a_platform_that_goes_down_leaves_nothing_that_the_next_call_does_not_take_back(
+def test_a_platform_that_goes_down_leaves_nothing_that_the_next_call_keeps(
     workshop: Workshop, site: Site, call: str
 ) -> None:
     agent = site.make()

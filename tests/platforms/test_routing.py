@@ -1,4 +1,4 @@
-"""Agents of one run on several platforms: each is told on its own, and one that is slow holds up no other."""
+"""Agents of one run on several platforms: each is notified separately, and a slow one delays no other."""
 
 import secrets
 import uuid
@@ -33,7 +33,7 @@ def here(world: World, **others: Deliverer) -> Platforms:
 
 
 def living(platforms: Platforms, kind: str) -> str:
-    """A new agent on a platform, which stands in its record."""
+    """A new agent on a platform, which its record names."""
     agent = f"{kind}-{secrets.token_hex(6)}"
     platforms.register(agent, kind)
     return agent
@@ -196,13 +196,13 @@ def test_why_a_run_stands_names_the_platform_of_its_agent_and_what_is_wrong_with
 
 @rows("order", [("away", "inbox"), ("lost", "inbox")])
 def test_the_members_of_a_pool_may_be_on_several_platforms(world: World, order: tuple[str, str]) -> None:
-    """One whose platform is away, or is not here, does not keep a member elsewhere from being told."""
+    """A member whose platform is away, or is not here, does not keep another member from its notification."""
     away = Elsewhere()
     platforms = here(world, away=away)
     kind, _ = order
     member, inbox = living(platforms, kind), f"m-{secrets.token_hex(6)}"
     away.answers[member] = AWAY
-    for _ in range(4):  # whoever is first to be asked
+    for _ in range(4):  # the first member varies
         run = world.create(chain("A"), agents={"A": (member, inbox)})
         world.plane.kick_off(run, "initial")
         world.relay(platforms).pulse()

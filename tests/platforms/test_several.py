@@ -37,7 +37,7 @@ class Second:
         self.is_away = False
 
     def deliver(self, *_: object) -> Any:
-        raise AssertionError("nobody is told here")
+        raise AssertionError("no agent is notified here")
 
     def create_agent(self, wish: AgentWish) -> str:
         self._look()
@@ -193,7 +193,7 @@ def test_an_agent_is_found_by_name_on_whatever_platform_it_is(real: World, name:
 
 
 def mapping(copies: Any) -> dict[str, Any]:
-    """A Map over three items whose Task is done by so many agents."""
+    """A Map over three items whose Task has this number of agents."""
     price = task(AgentBinding={"lifecycle": {"mode": "ephemeral", "copies": copies}})
     return {"workflow_id": "w", "version": "1.0.0", **workflow({"Each": each({"Price": price})})}
 

@@ -71,7 +71,7 @@ def test_asking_again_returns_the_same_agents_and_makes_none(workshop: Workshop,
 
 
 def test_an_agent_that_somebody_deleted_is_made_again_and_assigned(workshop: Workshop, site: Site) -> None:
-    """Asking again said that all were there before, and the run stood for ever."""
+    """A second call said that all existed before, and the run stood forever."""
     world = workshop.world
     run = world.create(chain("A", "B"))
     first = create(workshop.workers(), wish(site, run, "A", "B"))
@@ -298,7 +298,7 @@ def test_any_state_gets_an_agent_with_a_name_that_every_platform_takes(
 
 
 def test_names_that_only_differ_where_they_are_cut_or_replaced_stay_apart(workshop: Workshop, site: Site) -> None:
-    """D-67: a random suffix made a name that nobody could find again."""
+    """D-67: a random suffix made a name that no later call could find."""
     states = ["x" * 79 + "1", "x" * 79 + "2", "a.b", "a:b", "a-b"]
     run = run_id()
     names = [one.agent_name for one in create(workshop.workers(), wish(site, run, *states)).created]
@@ -394,7 +394,7 @@ def test_what_a_deleted_agent_had_loaded_is_forgotten(workshop: Workshop, site: 
 
 
 def test_a_name_is_resolved_when_it_means_one_agent(workshop: Workshop, site: Site) -> None:
-    """D-06, D-108: nobody found was two nulls, and of several the first was taken."""
+    """D-06, D-108: no match was two nulls, and of several the first was taken."""
     name = f"twin {secrets.token_hex(4)}"
     make = AgentWish(name=name, template=site.agent, bundle=site.bundle)
     with pytest.raises(AgentUnknown):

@@ -1,4 +1,4 @@
-"""Clients of profiles' servers: calls over MCP, and what came of them."""
+"""Clients of profiles' servers: calls over MCP, and their answers."""
 
 import json
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from mcp.client import Client
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """What a call was answered: the text as JSON where it is that, and whether it failed."""
+    """The answer of a call: the text, as JSON if it is JSON, and whether the call failed."""
 
     text: str
     failed: bool

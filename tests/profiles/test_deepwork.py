@@ -163,7 +163,7 @@ async def pass_review(reviewer: ProfileClient, author: ProfileClient) -> None:
     told = (await reviewer.answer("get_review_instructions")).text
     review = re.findall(r"Review (\S+)", told)[-1]
     refused = await author.failed("mark_review_as_passed", review_id=review)
-    assert "does not judge it" in refused.text or "is given by" in refused.text
+    assert "cannot review it" in refused.text or "is given by" in refused.text
     assert not (await reviewer.answer("mark_review_as_passed", review_id=review)).failed
 
 
@@ -180,7 +180,7 @@ async def test_what_failed_comes_back_and_an_override_needs_the_right(
 
 
 async def test_override_reason_lost(site: Application, connect: Connect) -> None:
-    """Row of others.md 6.7: the reason stands in the journal, in the history and in the audit trail."""
+    """Row of others.md 6.7: the reason is in the journal, in the history and in the audit trail."""
     agent = f"agent-{secrets.token_hex(4)}"
     async with connect(key(site, Scope.OVERRIDE, agent=agent), "deepwork") as worker:
         await register(worker)

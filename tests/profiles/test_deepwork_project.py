@@ -274,7 +274,7 @@ async def test_a_job_file_that_is_wrong_is_described_when_it_is_started(serving:
         assert "names the step 'two', which is not among the steps: one." in failed.text
 
 
-async def test_one_report_ends_one_step_also_if_its_outputs_are_those_of_the_outer_workflow(
+async def test_one_report_ends_one_step_also_if_its_outputs_fit_the_outer_workflow(
     serving: Serving, project: Path
 ) -> None:
     write_job(project, "writing", WRITING)
@@ -296,7 +296,7 @@ async def test_one_report_ends_one_step_also_if_its_outputs_are_those_of_the_out
 
 
 async def test_the_same_call_after_needs_work_is_reviewed_again(serving: Serving, project: Path) -> None:
-    """What the outputs are about may have changed: a file that is no output, or the command itself."""
+    """The subject of the outputs may have changed: a file that is not an output, or the command itself."""
     async with serving() as client:
         await begun(client, project)
         (project / "report.md").write_text("42")
@@ -308,9 +308,7 @@ async def test_the_same_call_after_needs_work_is_reviewed_again(serving: Serving
         assert (done["status"], reviews(project)) == ("workflow_complete", 3)
 
 
-async def test_expected_outputs_that_are_missing_are_named_to_the_agent_and_to_the_reviewer(
-    serving: Serving, project: Path
-) -> None:
+async def test_missing_outputs_are_named_to_the_agent_and_to_the_reviewer(serving: Serving, project: Path) -> None:
     (project / "other.md").write_text("42")
     async with serving() as client:
         await client.ok("start_workflow", **WISH, instance_id=secrets.token_hex(4))

@@ -40,7 +40,7 @@ async def test_an_execution_has_a_uuid(client: ProfileClient) -> None:
     assert str(UUID(made["id"])) == made["id"]
 
 
-async def test_an_execution_is_started_when_it_is_made_running_and_updated_whenever_something_happens(
+async def test_an_execution_starts_when_it_is_made_running_and_each_event_updates_it(
     client: ProfileClient,
 ) -> None:
     made = await client.ok("start_execution", workflowName="feature-development")

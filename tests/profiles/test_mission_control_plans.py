@@ -148,7 +148,7 @@ async def test_a_checkpoint_waits_for_a_person(site: Application, orchestrator: 
     assert (closed["status"], closed["metrics"]["total_tasks"]) == ("COMPLETED", 2)
 
 
-async def test_a_rejection_reaches_the_orchestrator_also_if_its_call_has_another_description(
+async def test_a_rejection_with_another_description_reaches_the_orchestrator(
     site: Application, orchestrator: ProfileClient
 ) -> None:
     workflow = await planned(orchestrator)

@@ -1,4 +1,4 @@
-"""Who is served which profile, and that a connection with one shows nothing of dcf's own."""
+"""Each caller is served its profile, and a connection with a profile shows no tool of dcf's own."""
 
 import pytest
 from mcp.client import Client
@@ -82,7 +82,7 @@ async def test_a_tool_of_dcf_cannot_be_called_on_such_a_connection(
 
 
 @rows("profile", SYSTEM_PROFILES)
-async def test_who_lacks_a_scope_is_refused_before_anything_is_done_and_the_audit_trail_says_so(
+async def test_a_caller_without_the_scope_is_refused_first_and_audited(
     site: Application, connect: Connect, profile: SystemProfile
 ) -> None:
     writing = [tool for tool in profile_of(profile).tools.values() if tool.scopes != {Scope.READ}]

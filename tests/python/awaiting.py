@@ -1,4 +1,4 @@
-"""The asynchronous client as if it blocked, so that one test tells of both clients."""
+"""The asynchronous client as if it blocked, so that one test covers both clients."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial

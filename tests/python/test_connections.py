@@ -1,4 +1,4 @@
-"""What a client does when connections break, keys are wrong, and addresses lead nowhere."""
+"""A client with broken connections, wrong keys and wrong addresses."""
 
 import asyncio
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def proxy(python_redis: RestrictedRedis) -> Iterator[Proxy]:
 def test_following_goes_on_after_a_broken_connection_to_redis_without_gap_or_double(
     proxy: Proxy, served: Client, run_id: str, fault: Fault
 ) -> None:
-    """The connection breaks while the history is read, again and again, and the run goes on meanwhile."""
+    """The connection breaks while the history is read, again and again, and the run continues meanwhile."""
     names = ("A", "B", "C", "D")
     with dcf.connect(proxy.url) as client:
         client.start(chain(*names), workflow_id=run_id)

@@ -1,4 +1,4 @@
-"""What a newcomer does wrong first: the error says what to do, in Python's words; what was meant is accepted."""
+"""First mistakes of a newcomer: the error says what to do, in Python's words, and near misses are accepted."""
 
 import inspect
 from collections.abc import Callable
@@ -161,7 +161,7 @@ def test_an_editor_is_shown_the_names_that_programs_use_and_no_others(package: A
     assert all(getattr(package, name) is not None for name in dir(package))
 
 
-def test_a_task_that_nothing_calls_is_warned_about_at_its_start_and_when_it_is_validated(served: Client) -> None:
+def test_a_task_that_is_never_called_is_warned_about_at_start_and_validation(served: Client) -> None:
     def warnings(resource: str, agents: str | None) -> tuple[bool, bool]:
         workflow = {"asl": {"StartAt": "Greet", "States": {"Greet": {**TASK, "Resource": resource}}}}
         said = (served.start(workflow, agents=agents).warnings, served.validate(workflow, agents=agents).warnings)

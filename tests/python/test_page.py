@@ -34,7 +34,7 @@ def program(word: str) -> str:
 
 
 def defined(word: str) -> dict[str, Any]:
-    """What a program of the page defines."""
+    """The definitions of a program of the page."""
     names: dict[str, Any] = {"dcf": dcf}
     exec(program(word), names)
     return names

@@ -1,4 +1,4 @@
-"""The README: it is short, its programs and commands work as they stand there, and it names nobody's account."""
+"""The README: it is short, its programs and commands work unchanged, and it names no person's account."""
 
 import json
 import re

@@ -39,7 +39,7 @@ FINDING = RunFinding(cause=Cause.PAUSED, sentence="It is paused.", remedy=REMEDY
 
 
 CLIENT = dcf.connect("http://127.0.0.1:1/mcp")
-"""One that is never called."""
+"""A method that is never called."""
 
 
 def names(kind: type) -> set[str]:

@@ -96,7 +96,7 @@ def greet(given: dict[str, str]) -> dict[str, str]:
 
 @dcf.task("Charge")
 async def charge(given: dict[str, int], context: dcf.TaskContext) -> int:
-    """May be asynchronous, and told of its call."""
+    """May be asynchronous, and gets the context of its call."""
     context.heartbeat()
     assert_type(context.attempt, int)
     assert_type(context.idempotency_key, str)
@@ -220,7 +220,7 @@ def uses_of_findings_and_the_catalogue() -> None:
 
 
 def uses_of_work_and_leases() -> None:
-    """Say what a program gets that does work by itself."""
+    """Show the types that a program gets that does work itself."""
     with dcf.connect() as client:
         assert_type(client.await_workflow_event("ann", timeout_s=5, lease_states=("Greet",)), AwaitedEvent)
         assert_type(client.await_workflow_event("ann").acknowledged, bool | None)
@@ -268,7 +268,7 @@ def uses_of_what_is_kept_beside_runs() -> None:
 
 
 def uses_of_runs_that_grow_and_of_agents() -> None:
-    """Say what comes of runs without a workflow, and of those that are created without being started."""
+    """Show the types of runs without a workflow, and of runs that are created without being started."""
     with dcf.connect() as client:
         assert_type(client.open_run("migration", tags=["db"]), OpenedRun)
         assert_type(client.add_units("r", [{"name": "a"}]), AddedUnits)

@@ -160,7 +160,7 @@ def test_several_completions_together_bring_no_more_than_was_asked_for(real: Wor
     assert len(claims) == 5
 
 
-def test_a_worker_that_takes_several_at_a_time_goes_through_a_map_in_few_transactions(real: World) -> None:
+def test_a_worker_that_takes_several_states_does_a_map_in_few_transactions(real: World) -> None:
     document, items = mapped(40, MaxConcurrency=10)
     run = real.create(document, run_input=items)
     held, rounds = take(real, run, lanes(0)[0]), 0

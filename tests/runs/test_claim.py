@@ -34,7 +34,7 @@ def lasting_marks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def open_by_hand(world: World, run: str, states: list[str]) -> None:
-    """Enter states as parallel branches will: control stands in all of them."""
+    """Enter states as parallel branches will: control is in all of them."""
     found = world.store.keys(run)
     for number, state in enumerate(states):
         set_member(world.ask, found.state(state), "waits_for", {})
@@ -130,7 +130,7 @@ def test_an_expired_lease_is_claimed_by_another(world: World) -> None:
 
 
 def test_an_expired_lease_is_claimed_after_the_clock_has_reminded_of_it(world: World) -> None:
-    """The clock looks again much later, and of a state that is assigned to nobody it tells nobody."""
+    """The timer loop looks again much later, and notifies no agent of an unassigned state."""
     run = world.create(chain("A"), agents={})
     world.acquire(run, "A", "dead")
     world.expire_lease(run, "A")
@@ -196,7 +196,7 @@ def test_a_claim_does_not_fail_because_somebody_took_a_different_state(world: Wo
 
 
 def racing(world: World, meanwhile: Callable[[], object]) -> tuple[ControlPlane, list[object]]:
-    """Return a control plane before whose first commit something else happens, and what came of that at each commit."""
+    """Return a control plane before whose first commit another call commits, and the outcome of each commit."""
     commits: list[object] = []
 
     def before_commit() -> None:
@@ -303,10 +303,8 @@ def test_a_claim_inside_a_scope_that_ends_meanwhile_is_not_granted(real: World) 
 
 
 @rows("claims", [True, False], ids=["by a claim", "by name"])
-def test_a_claim_that_is_beaten_to_a_state_whose_timeout_comes_first_does_not_take_it_too(
-    real: World, claims: bool
-) -> None:
-    """The clock must look at it at the same time before and after the grant, so its timer stays as it is."""
+def test_a_claim_that_loses_a_state_to_another_does_not_take_it_after_its_timeout(real: World, claims: bool) -> None:
+    """The timer loop must look at it at the same time before and after the grant, so its timer does not change."""
     run = real.create(workflow({"A": {"Type": "Task", "TimeoutSeconds": 5, "End": True}}))
     others: list[object] = []
 

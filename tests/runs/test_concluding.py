@@ -1,4 +1,4 @@
-"""A Task may wait for something outside of dcf: nobody leases it, and it is concluded once, or ended by time."""
+"""A Task may wait for something outside of dcf: it is not leased, and is concluded once, or ended by time."""
 
 from typing import Any
 
@@ -158,7 +158,7 @@ def test_an_operator_ends_it_by_hand_and_cannot_assign_it(world: World) -> None:
     assert world.meta(run)["output"] == 5
 
 
-def test_a_cancelled_run_cannot_be_concluded_and_a_failed_one_waits_anew_after_a_retry(world: World) -> None:
+def test_a_cancelled_run_cannot_be_concluded_and_a_retried_one_waits_again(world: World) -> None:
     run = world.create(workflow({"A": waits()}))
     epoch = world.doc(run, "A").lease.epoch
     world.lifecycle.cancel(run)

@@ -1,4 +1,4 @@
-"""What a completion entered and left is taken by its name with the next one; others may take it first all the same."""
+"""The next completion takes a state that it has entered and left by name; others may still take it first."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""A request that arrives again, however late and after whatever came between, is told what the first one did."""
+"""A request that arrives again, however late and after any change, gets the answer of the first."""
 
 from collections.abc import Callable
 from typing import Any
@@ -42,7 +42,7 @@ def code(answer: object) -> str | None:
 
 
 def frozen_server(world: World, meanwhile: Callable[[], object]) -> ControlPlane:
-    """A server that stands still between reading and its first commit, while something else happens."""
+    """A server that pauses between reading and its first commit, while another call happens."""
     todo = [meanwhile]
 
     def stand_still() -> None:
@@ -88,7 +88,7 @@ def test_giving_back_is_told_again_after_another_holder(world: World) -> None:
 
 @rows("late", [{"request_id": "x"}, {}])
 def test_a_partial_write_of_a_frozen_server_is_applied_once(world: World, late: dict[str, Any]) -> None:
-    """x is sent to a server that stands still, repeated elsewhere, and overtaken by y."""
+    """x is sent to a paused server, repeated at another server, and overtaken by y."""
     run = world.create(chain("A"))
     token = world.acquire(run, "A")
 
@@ -128,9 +128,7 @@ def test_an_acquire_of_a_frozen_server_does_not_lease_a_state_that_its_token_los
 
 
 @rows("between", OVER_AT_ONCE.values(), ids=OVER_AT_ONCE)
-def test_a_completion_is_told_again_after_its_state_was_entered_through_what_is_over_at_once(
-    world: World, between: Document
-) -> None:
+def test_a_completion_is_repeated_after_its_state_was_entered_again_at_once(world: World, between: Document) -> None:
     states: Document = {
         "A": {"Type": "Task", "ResultPath": None, "Next": "Between"},
         "Between": {**between, "Next": "B"},

@@ -124,7 +124,7 @@ def test_a_run_that_another_agent_plans_is_not_kicked_off(world: World) -> None:
     assert "RunStarted" not in world.event_types(wish.workflow_id)
 
 
-def test_a_server_that_dies_before_the_commit_leaves_nothing_and_the_repetition_starts_the_run(timely: World) -> None:
+def test_a_server_that_dies_before_the_commit_leaves_the_start_to_the_repetition(timely: World) -> None:
     wish = timely.wish(chain("A"))
     assert isinstance(timely.before_commit, Killer)
     with timely.before_commit.before_commit(0), pytest.raises(Killed):

@@ -1,4 +1,4 @@
-"""What a loop does in one round is of that round: no input, retry count or item of an earlier visit is taken for it."""
+"""A round of a loop has its own data: it takes no input, retry count or item of an earlier visit."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ DONE: Document = {"Type": "Succeed"}
 INNER: Document = {"Inner": {"Type": "Pass", "End": True}}
 
 
-def test_a_task_that_was_retried_in_one_round_has_the_input_and_the_retries_of_the_next(timely: World) -> None:
+def test_a_task_that_was_retried_in_one_round_has_all_retries_in_the_next(timely: World) -> None:
     retry: list[Any] = [{"ErrorEquals": ["Busy"], "IntervalSeconds": 1, "MaxAttempts": 1}]
     again = when("$.over", "Done", "Work", IsPresent=True)
     states: Document = {

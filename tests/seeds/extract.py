@@ -1,7 +1,7 @@
 """Reads the tools, their parameters and the fields of their answers out of the five seed documents.
 
-`python -m tests.seeds.extract DIRECTORY > tests/seeds/tools.json` makes the table anew. The documents are not a part of
-this repository. Decides nothing: what a document does not say as a list, a table or a block is left out.
+`python -m tests.seeds.extract DIRECTORY > tests/seeds/tools.json` makes the table again. This repository does not
+have the documents. Content of a document that is not in a list, a table or a block is left out.
 """
 
 import json
@@ -68,7 +68,7 @@ def unique(names: Iterable[str]) -> list[str]:
 
 
 def read_dcf(text: str) -> Document:
-    """Sections with lists, and tables of tools of which only the names are told."""
+    """Sections with lists, and tables of tools that have names alone."""
     head = text.partition("## RedisJSON Tools Reference")[0]
     found: Document = {}
     for names, body in sections(head):

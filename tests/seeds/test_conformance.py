@@ -1,6 +1,6 @@
 """All 74 tools of the five seed documents: each is the same here, or its page of differences says what is not.
 
-`tools.json` was made of the documents by `extract.py`. What a document tells in prose only is not in it.
+`extract.py` made `tools.json` from the documents. It leaves out their prose.
 """
 
 import json
@@ -35,7 +35,7 @@ TABLE: Final = [(system, tool) for system, tools in DOCUMENTS.items() for tool i
 
 
 def served(system: Any, tool: str) -> tuple[set[str], set[str], set[str]]:
-    """Return what the tool takes, what of it a list shows, and the fields that its answers may have."""
+    """Return the arguments of the tool, those that a list shows, and the fields that its answers may have."""
     if system == "dcf":
         spec = TOOLS[tool]
         takes, listed = set(parameters_of(spec)["properties"]), set(listed_of(spec)["properties"])

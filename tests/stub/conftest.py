@@ -23,7 +23,7 @@ Json = Any
 
 @dataclass
 class Time:
-    """A clock that stands still, and remembers how long it was asked to wait."""
+    """A clock that does not move, and remembers how long a caller wanted to wait."""
 
     seconds: float = 0.0
     slept: list[float] = field(default_factory=list)

@@ -38,7 +38,7 @@ def read(name: str) -> Json:
 
 
 class Shop:
-    """Calls the stub's tools as the three skills tell an agent to, and adds nothing of its own but sums."""
+    """Calls the stub's tools as the three skills direct an agent, and adds sums alone."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

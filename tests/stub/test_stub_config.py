@@ -1,4 +1,4 @@
-"""What a stub's configuration may say, and what it is told when it says something else. No server here."""
+"""The content of a stub's configuration, and the messages about errors in it. No server here."""
 
 import json
 from pathlib import Path

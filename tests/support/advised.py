@@ -1,4 +1,4 @@
-"""What a diagnosis advises, in the words of the command line and of the page."""
+"""The remedies of a diagnosis, in the words of the command line and of the page."""
 
 from dcf.features.diagnosis.model import Remedy
 from dcf.verbs.wording.languages import Labels, command_line

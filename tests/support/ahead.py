@@ -1,4 +1,4 @@
-"""Time that a test lets run ahead of the server's, so that nobody waits for a lease, a retry or a Wait to end."""
+"""Time that a test lets run ahead of the server's, so that no test waits for a lease, a retry or a Wait to end."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -46,25 +46,25 @@ def now(world: "World") -> int:
 
 
 def timers(world: "World", run: str) -> dict[str, float]:
-    """What the clock has listed of a run, the earliest first."""
+    """The timers of a run, the earliest first."""
     found = world.ask("ZRANGE", world.store.keys(run).timers, 0, -1, "WITHSCORES")
     return {decode_state(part.decode()): float(at) for part, at in zip(found[::2], found[1::2], strict=True)}
 
 
 def deadline(world: "World", run: str) -> float:
-    """When the machine's own TimeoutSeconds are over."""
+    """The time at which the machine's own TimeoutSeconds have passed."""
     return from_text(world.meta(run).get("deadline")) or NEVER
 
 
 def due(world: "World", run: str) -> list[str]:
-    """What the clock must look at now; RUN stands for the run itself."""
+    """The states at which the timer loop must look now; RUN is the run itself."""
     at = now(world)
     over = [RUN] if deadline(world, run) <= at else []
     return over + [member for member, when in timers(world, run).items() if when <= at]
 
 
 def until_next(world: "World", run: str) -> list[str]:
-    """Let time run until the clock must look again; at what. Nothing, if that never comes."""
+    """Let time run until the timer loop must look again; return at what, or nothing, if that never comes."""
     assert world.clock is not None, "this world has the server's time only"
     first = min(next(iter(timers(world, run).values()), NEVER), deadline(world, run))
     if first >= NEVER:
@@ -81,7 +81,7 @@ def look_at(world: "World", run: str, member: str) -> None:
 
 
 def look(world: "World", run: str, *, times: int = 1) -> None:
-    """Let time run to the next look, and look, so many times."""
+    """Let time run to the next look, and look, this number of times."""
     for _ in range(times):
         for member in until_next(world, run):
             look_at(world, run, member)

@@ -1,4 +1,4 @@
-"""What test processes of one session must not do at the same time, such as installing into the cache they share."""
+"""Locks for work that test processes must not do at once, such as installing into the cache they share."""
 
 import fcntl
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Several threads that begin the same thing at the same moment, or one that keeps disturbing another."""
+"""Several threads that begin one call at the same moment, or a thread that keeps disturbing another."""
 
 import threading
 from collections.abc import Callable, Iterator

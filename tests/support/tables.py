@@ -79,7 +79,7 @@ def _one_test(table: _Table) -> _Test:
 
 @contextmanager
 def _named(row: _Row, subtests: pytest.Subtests) -> Iterator[None]:
-    """Report a failure as that of a subtest. A row that passes enters none: that would take a millisecond."""
+    """Report a failure as that of a subtest. Entering one for a passing row would take a millisecond."""
     try:
         yield
     except (Exception, pytest.fail.Exception, pytest.skip.Exception) as failure:

@@ -85,7 +85,7 @@ def on_a_terminal(*command: str, **environment: str) -> Iterator[Terminal]:
 
 @contextmanager
 def on_a_terminal_of(columns: int, *command: str, **environment: str) -> Iterator[Terminal]:
-    """Run a command on a terminal of 30 lines and so many columns while the context lasts."""
+    """Run a command on a terminal of 30 lines and this number of columns while the context lasts."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
     process = subprocess.Popen(

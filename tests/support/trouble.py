@@ -1,4 +1,4 @@
-"""What goes wrong between a run and those who work on it: calls made twice, holders that vanish, killed processes."""
+"""Trouble between a run and its workers: calls made twice, holders that vanish, killed processes."""
 
 import itertools
 import random
@@ -39,7 +39,7 @@ CALM = Trouble()
 
 @dataclass(slots=True)
 class Killer:
-    """Stands before every commit of a store, and kills there once it is told which."""
+    """Counts every commit of a store, and kills there once it knows which."""
 
     remaining: int | None = None
 
@@ -53,7 +53,7 @@ class Killer:
 
     @contextmanager
     def before_commit(self, number: int) -> Iterator[None]:
-        """Kill before this commit of the block, if it makes so many; 0 is the first."""
+        """Kill before this commit of the block, if it makes as many; 0 is the first."""
         self.remaining = number
         try:
             yield
@@ -133,7 +133,7 @@ def waits_for_time(answer: object) -> bool:
 
 
 def told(answer: object) -> object:
-    """What two replies to the same request must have in common."""
+    """The common part of two replies to the same request."""
     names = ("code", "state", "given", "status", "run_status", "next_states", "output_written")
     claimed = getattr(answer, "claimed", None)
     common = {name: getattr(answer, name) for name in names if hasattr(answer, name)}

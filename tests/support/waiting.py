@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 PATIENCE_S = 90.0
-"""Seconds until a wait gives up. Nothing takes so long, so only a condition that stays false ends a wait this way."""
+"""Seconds until a wait gives up. No step takes as long, so only a condition that stays false ends a wait this way."""
 
 
 _SHORTEST_S = 0.002
@@ -28,5 +28,5 @@ def wait_until(predicate: Callable[[], object], timeout_s: float = PATIENCE_S) -
 
 
 async def until(predicate: Callable[[], object], timeout_s: float = PATIENCE_S) -> None:
-    """The same in a test that has an event loop, which goes on meanwhile."""
+    """The same in a test that has an event loop, which continues meanwhile."""
     await asyncio.to_thread(wait_until, predicate, timeout_s)

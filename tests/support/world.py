@@ -89,7 +89,7 @@ LONG = 3600
 
 
 class Relay(Notifications):
-    """What one process has to tell agents with: a deliverer, and a clock beside it."""
+    """The parts of a process that notify agents: a deliverer, and a timer loop."""
 
     def __init__(self, world: "World", platform: Deliverer, threads: int) -> None:
         together = platform.deliver_all if isinstance(platform, Mailbox | Platforms) else None
@@ -330,7 +330,7 @@ class World:
             return {}
 
     def raw_docs(self, run: str) -> dict[str, bytes]:
-        """The documents of all states, those inside scopes too, as they stand in Redis."""
+        """The documents of all states in Redis, those inside scopes too."""
         prefix = self.store.keys(run).state("")
         found = [key.decode() for key in self.ask("KEYS", f"{prefix}*")]
         texts = zip(found, read_texts(self.ask, found) if found else (), strict=True)

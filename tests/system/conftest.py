@@ -58,7 +58,7 @@ def _trusted() -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def _empty_redis() -> None:
-    """What a session put on show stays for all files."""
+    """The demonstration runs of a session stay for all files."""
 
 
 def pytest_configure(config: pytest.Config) -> None:

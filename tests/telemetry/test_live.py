@@ -26,7 +26,7 @@ SECRET = "what-a-tool-said"
 
 
 class Spans:
-    """What this process began, by a provider of its own."""
+    """The spans of this process, by a provider of its own."""
 
     def __init__(self) -> None:
         self._kept = memory.InMemorySpanExporter()
@@ -90,7 +90,7 @@ def test_a_function_that_fails_leaves_no_span_behind(spans: Spans) -> None:
     assert spans.found() == []
 
 
-def test_a_tool_that_an_agent_calls_is_a_span_in_the_words_of_genai_without_what_it_said(spans: Spans) -> None:
+def test_a_tool_call_of_an_agent_is_a_span_in_words_of_genai_without_its_content(spans: Spans) -> None:
     class Tools:
         async def call(self, name: str, arguments: object) -> ToolResult:
             raise RuntimeError(f"{name} {arguments} {SECRET}")

@@ -156,7 +156,7 @@ def test_a_loop_within_one_commit_has_a_span_for_each_visit() -> None:
 
 
 def test_the_ids_follow_from_the_run_in_every_process_and_version() -> None:
-    """Traces of a run that began before an upgrade go on: these values never change."""
+    """Traces of a run that began before an upgrade continue: these values never change."""
     assert traceparent("run-1") == "00-ff650c3a703ea7830cf3dd5dfef8813b-1a62261c5c393169-01"
     assert traceparent("run-1", "Each/0/S", 3) == "00-ff650c3a703ea7830cf3dd5dfef8813b-52543587ee9af680-01"
     assert traceparent("run-1", "A", 11) != traceparent("run-1", "A1", 1)

@@ -36,7 +36,7 @@ STEPS: dict[str, Json] = {
     "CalculatePricing": {"subtotal": "239.96", "total": "242.77"},
     "GenerateInvoice": {"invoice_number": "INV-2025-0042", "total": "242.77"},
 }
-"""What the three workers of the order pipeline write."""
+"""The outputs of the three workers of the order pipeline."""
 
 AGENTS = {state: f"agent-{state}" for state in STEPS}
 
@@ -50,7 +50,7 @@ _INSIDES = ("pydantic", "input_value", "Traceback", "Input should", "redis.excep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a tool answered. `broken` is the protocol's isError."""
+    """The answer of a tool. `broken` is the protocol's isError."""
 
     payload: dict[str, Json]
     text: str
@@ -122,7 +122,7 @@ def _served(tool: str) -> ToolSpec:
 
 
 def check(answer: Answer, tool: str) -> None:
-    """What every answer of every tool promises."""
+    """The promises of every answer of every tool."""
     _promised(tool).validate(answer.payload)
     assert dump(answer.payload) == answer.text
     assert not any(word in answer.text for word in _INSIDES), answer.text

@@ -37,7 +37,7 @@ CONFINED = "dcf.confined"
 CONFINING = ("dcf.asl.expressions.confinement",)
 """Calls of pure functions in child processes, and who makes them: the language, for what could exhaust this process."""
 DERIVED = ("dcf.verbs.description.table", "dcf.verbs.wording.calls", "dcf.client.derived", "dcf.client.__init__")
-"""What is written by `make verbs`: nobody edits it, and it grows with the number of verbs."""
+"""The output of `make verbs`: it is not edited by hand, and grows with the number of verbs."""
 MAX_BODY = 50
 MAX_FILE = 400
 MAX_IN_FOLDER = 20

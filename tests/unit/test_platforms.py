@@ -1,6 +1,6 @@
-"""What a platform lacks is guarded: every module imports on Windows, and everything runs on macOS.
+"""Code that a platform lacks is guarded: every module imports on Windows, and all tests run on macOS.
 
-On Windows no server of dcf runs, but clients and workers of a server elsewhere do. So a name that Windows lacks may
+On Windows no server of dcf runs, but clients and workers of a remote server do. So a name that Windows lacks may
 stand in a function without a guard only in the modules of POSIX_ONLY, which nothing calls there.
 """
 
@@ -68,7 +68,7 @@ POSIX_ONLY: Final = {
     "dcf/store/embedded/directories.py": "the embedded server refuses Windows before",
     "dcf/store/embedded/server.py": "the same",
 }
-"""Modules whose functions need POSIX, and why nobody calls them on Windows."""
+"""Modules whose functions need POSIX, and why they are not called on Windows."""
 
 FILES: Final = sorted((ROOT / "dcf").rglob("*.py"))
 

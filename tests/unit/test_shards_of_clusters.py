@@ -1,4 +1,4 @@
-"""What clusters carry by calculation: keys are placed as dcf places them, and the busiest node decides."""
+"""The load of clusters by calculation: keys are placed as dcf places them, and the busiest node decides."""
 
 import pytest
 

@@ -10,7 +10,7 @@ from tests.support.tables import rows
 
 
 class Named:
-    """What a test gets as `subtests`, which notes the failures."""
+    """The `subtests` of a test, which records the failures."""
 
     def __init__(self) -> None:
         self.failed: list[str] = []

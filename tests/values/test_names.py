@@ -1,4 +1,4 @@
-"""Names have no characters that nobody sees, whoever sends them, and an error shows which one it is."""
+"""Names have no invisible characters, from any sender, and an error shows the character."""
 
 import json
 import sys
@@ -95,7 +95,7 @@ def test_a_surrogate_is_refused_too() -> None:
 
 
 @given(st.text(max_size=20))
-def test_a_name_that_passes_is_printable_but_for_its_blanks_and_an_escaped_one_always(name: str) -> None:
+def test_a_valid_name_is_printable_but_for_blanks_and_an_escaped_name_always(name: str) -> None:
     if hidden_in(name) is None:
         assert all(one.isprintable() or unicodedata.category(one) == "Zs" for one in name)
     assert hidden_in(escaped(name)) is None

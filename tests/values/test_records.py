@@ -52,7 +52,7 @@ def test_a_field_that_a_record_lacks_cannot_be_set() -> None:
 
 
 def test_mypy_refuses_to_set_a_field() -> None:
-    """Proved by the check of the types: it reports an ignore that ignores nothing."""
+    """Proved by the check of the types: it reports an ignore without effect."""
     point = Point(x=1)
     point.x = 2  # type: ignore[misc]
     assert point.x == 2, "Python itself does not check it"

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.anyio
 LOCAL = local_caller(operator=False)
 METER = meter_of(Settings())
 OFFERED = {name: spec for name, spec in TOOLS.items() if spec.scope in LOCAL.scopes}
-"""What the local user may call at all."""
+"""The tools that the local user may call at all."""
 
 DEEP_TEXT = "[" * 100 + "]" * 100
 DEEP: Any = json.loads(DEEP_TEXT)
@@ -68,7 +68,7 @@ ONE_OF: dict[str, dict[str, Any]] = {
     "create_schedule": {"definition": "report", "every_s": 60},
     "resolve_state": {"skip": True},
 }
-"""What a tool cannot do without that takes one of several arguments."""
+"""The further arguments of a tool that takes one of several arguments."""
 
 MAY_BE_NEW = {"create_workflow_control_plane", "start_run", "open_run", "delete_run"}
 """Tools that an unknown run is no error for: they make it, or want it gone."""
@@ -89,7 +89,7 @@ BAD_BY_NAME: dict[str, list[Any]] = {
 
 
 def _bad_values(name: str, schema: dict[str, Any]) -> Iterator[Any]:
-    """What this argument must not be, from its own schema."""
+    """Values that this argument must not have, from its own schema."""
     if name == "redis_url":
         yield from ["redis://evil:6379", "", 7, "\ud800"]
         return
@@ -166,7 +166,7 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Applicatio
 
 @pytest.fixture(scope="module")
 def dump(application: Application) -> Iterator[Dump]:
-    """Everything in Redis but the audit trail, which tells of refused changes too, and the probe of writes."""
+    """All of Redis but the audit trail, which has refused changes too, and the probe of writes."""
     client: Any = redis.Redis.from_url(application.redis_url)
 
     def everything() -> dict[str, Kept]:

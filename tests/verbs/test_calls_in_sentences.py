@@ -74,7 +74,7 @@ def test_every_call_that_a_remedy_advises_is_one_that_its_tool_takes() -> None:
 
 
 def remedies() -> Iterator[tuple[str, list[str]]]:
-    """Yield the verbs that remedies call, with the names of the arguments that stand in their source."""
+    """Yield the verbs that remedies call, with the names of the arguments in their source."""
     for node in ast.walk(ast.parse(REMEDIES.read_text("utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Remedy":
             told = {item.arg: item.value for item in node.keywords}

@@ -1,4 +1,4 @@
-"""What a defect of dcf itself looks like from outside."""
+"""A defect of dcf itself, seen from outside."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -325,7 +325,7 @@ async def test_no_call_is_suggested_that_the_scopes_of_a_key_forbid(alone: Appli
     assert told[WORKER] == ["read_workflow_control_plane", "await_workflow_event"]
 
 
-async def test_who_waits_with_the_key_of_its_agent_is_not_told_of_agents_that_it_may_not_be(
+async def test_a_waiter_with_an_agents_key_does_not_hear_of_agents_that_it_may_not_be(
     alone: Application, run_id: str
 ) -> None:
     named = {"workflow_json": ONE_TASK, "workflow_id": run_id, "agents_map_json": {"A": f"pricing-{run_id}"}}
@@ -338,7 +338,7 @@ async def test_who_waits_with_the_key_of_its_agent_is_not_told_of_agents_that_it
 
 
 async def test_a_partial_write_is_followed_by_the_result_also_where_it_is_repeated(tools: Tools, run_id: str) -> None:
-    """Whoever repeated one was told that there is nothing to do, while it held the state."""
+    """A caller that repeated one heard that there was no work, while it held the state."""
     await new_run(tools, run_id)
     held = {"workflow_id": run_id, "state": "A", "lease_token": await lease_on(tools, run_id)}
     partial = held | {"output_json": {"half": 1}, "request_id": "r-1"}

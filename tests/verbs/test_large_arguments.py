@@ -1,4 +1,4 @@
-"""Arguments made to be costly: they hold up nobody else, and are not answered one by one."""
+"""Arguments made to be costly: they delay no other caller, and are not answered one by one."""
 
 import threading
 from collections.abc import Iterator

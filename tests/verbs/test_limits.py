@@ -66,7 +66,7 @@ def test_after_the_burst_a_caller_waits_for_its_rate(meter: Meter, clock: _Clock
 
 
 def test_a_caller_works_on_threads_of_its_own(meter: Meter) -> None:
-    """So that one who asks for much keeps nobody else waiting."""
+    """So that a busy caller delays no other."""
     first, second = key_of(Scope.READ, name="key:aaaaaaaaaaaa"), key_of(Scope.READ, name="key:bbbbbbbbbbbb")
     with meter.turn(first) as mine, meter.turn(first) as also_mine, meter.turn(second) as yours:
         assert mine is also_mine

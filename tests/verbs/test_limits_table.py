@@ -242,7 +242,7 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     ),
     "entries of a history that one page looks through": (
         histories.MOST_EXAMINED,
-        test_histories.test_a_page_that_few_events_belong_to_reads_a_bounded_number_and_says_where_to_go_on,
+        test_histories.test_a_page_with_few_matching_events_reads_a_bounded_number_and_has_a_cursor,
     ),
     "findings": (knowledge.MOST_FINDINGS, test_knowledge.test_no_more_findings_are_kept_than_there_may_be),
     "definitions in the catalogue, and older versions of them": (

@@ -187,7 +187,7 @@ def test_what_is_deleted_or_expires_is_given_back(
     assert _tool(urls[1], key, "json_create", redis_key=names[3])["code"] == "quota_exceeded"
     assert _tool(urls[1], key, "json_delete", redis_key=names[0], path="$")["code"] == "ok"
     assert _tool(urls[2], key, "json_create", redis_key=names[3])["code"] == "ok"
-    for name in names[1:3]:  # as if their hour were over
+    for name in names[1:3]:  # as if their hour had passed
         raw_redis.delete(name)
         raw_redis.zadd(keys.quota(_id(key), "docs"), {name: 1})
     assert _tool(urls[2], key, "json_create", redis_key=names[4])["code"] == "ok"
@@ -195,7 +195,7 @@ def test_what_is_deleted_or_expires_is_given_back(
 
 
 def test_a_document_belongs_to_who_wrote_it_last(sites: list[Application], urls: list[str]) -> None:
-    """So that nobody fills another's quota by writing into its documents."""
+    """So that no caller fills another's quota by writing into its documents."""
     one, other, name = _key(sites), _key(sites, stored_bytes=250), _doc()
     assert _tool(urls[0], one, "json_create", redis_key=name, initial_json={"a": 1})["code"] == "ok"
     answer = _tool(urls[1], other, "json_set", redis_key=name, path="$.b", value_json="x" * 250, as_text=True)

@@ -27,7 +27,7 @@ class Browser:
         return found.text
 
     async def post(self, path: str, fields: Mapping[str, str], **headers: str) -> httpx2.Response:
-        """What a form is answered with; sent as by a page of the same origin unless `headers` say otherwise."""
+        """The answer to a form; sent as by a page of the same origin unless `headers` say otherwise."""
         sent = {"content-type": "application/x-www-form-urlencoded", "origin": HOST, **headers}
         token = re.search(r'name="_token" value="(\w+)"', await self.get("/ui/workflows"))
         assert token is not None
@@ -38,7 +38,7 @@ class Browser:
 
 
 def text_of(page: str) -> str:
-    """What a page says: its text without tags, on one line."""
+    """The text of a page without tags, on one line."""
     body = page.partition("<main")[2].partition(">")[2].partition("</main>")[0]
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
 

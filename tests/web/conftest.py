@@ -43,7 +43,7 @@ def keyed(web_redis: RestrictedRedis) -> Iterator[Application]:
 
 @pytest.fixture(scope="session")
 def agents(web_redis: RestrictedRedis) -> Iterator[World]:
-    """What agents do in the runs that pages show, from another process than that of the pages."""
+    """The work of agents in the runs that pages show, from another process than that of the pages."""
     connections, onlooker = Connections(open_pool(web_redis.url)), Connections(open_pool(web_redis.admin_url))
     yield World(connections=connections, onlooker=onlooker)
     connections.close()

@@ -56,7 +56,7 @@ def taken_over(world: World) -> str:
 
 
 def idle(world: World) -> str:
-    """A was worked on, then for a while nobody worked, then B was."""
+    """A was worked on, then no agent worked for a while, then B was."""
     run = world.create(chain("A", "B"))
     for state in ("A", "B"):
         token = world.acquire(run, state)

@@ -32,7 +32,7 @@ LONG_AGO = "2001-01-01T00:00:00.000000Z"
 
 
 def started(world: World, document: Document, **options: object) -> str:
-    """A run that was kicked off, and whose agents were told."""
+    """A run that was kicked off, and whose agents were notified."""
     run = world.create(document, **options)
     world.plane.kick_off(run, "initial")
     world.notifications.deliver_all(run)

@@ -66,7 +66,7 @@ async def asked(visitor: Visitor, run: str, tool: str) -> dict[str, str]:
     return form(confirmation.text, f"/ui/act/{tool}")
 
 
-async def test_an_action_is_confirmed_with_a_reason_and_the_history_says_who_did_it_and_why(keyed: Application) -> None:
+async def test_a_confirmed_action_is_in_the_history_with_its_actor_and_reason(keyed: Application) -> None:
     visitor, run = await logged_in(keyed), create(keyed)
     page = await visitor.get(f"/ui/runs/{run}")
     confirmation = await visitor.post("/ui/act/cancel_run", form(page.text, "/ui/act/cancel_run"))
@@ -97,7 +97,7 @@ async def test_a_confirmation_that_is_sent_again_is_applied_once(keyed: Applicat
     assert keyed.runs.overview(run).word == "running"
 
 
-async def test_a_tool_that_recognises_no_request_is_called_once_for_a_confirmation_and_tells_the_same(
+async def test_a_tool_without_request_ids_is_called_once_and_repeats_its_answer(
     keyed: Application,
 ) -> None:
     visitor, run = await logged_in(keyed), create(keyed)
@@ -193,7 +193,7 @@ async def test_a_button_is_hidden_where_the_key_may_not_press_it(
 
 
 def state_buttons(application: Application, run: str, state: str) -> dict[str, dict[str, str]]:
-    """The forms of what can be done with a state, by tool, for somebody who may do everything."""
+    """The forms of the actions on a state, by tool, for a person who may do everything."""
     caller = Caller(name="key:0123456789ab", scopes=frozenset(Scope))
     visit = Visit(application=application, caller=caller, may_act=True, form_token="t")
     doc = application.runs.read(run, (state,)).states[state].as_json()

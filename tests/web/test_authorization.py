@@ -1,4 +1,4 @@
-"""Who may ask for what of the page: every route, for every kind of visitor. A route without a row here fails."""
+"""Access to the page: every route, for every kind of visitor. A route without a row here fails."""
 
 import secrets
 from typing import Any, Final
@@ -84,7 +84,7 @@ def address(path: str, run: str, tool: str = "cancel_run") -> str:
 
 
 def fields_of(tool: str, run: str) -> dict[str, str]:
-    """What a button of this tool sends, about this run, besides the token."""
+    """The fields of this tool's button about this run, but for the token."""
     return {one.name: _value(one, run) for one in ACTIONS[tool].given if one.needed}
 
 
@@ -176,7 +176,7 @@ async def _is_led_to_the_log_in(keyed: Application, visitor: Visitor, path: str,
 
 
 async def _without(keyed: Application, web_redis: RestrictedRedis, kind: str) -> Visitor:
-    """A browser whose session does not hold (any more)."""
+    """A browser with an invalid or expired session."""
     if kind == "none":
         return Visitor(build_site(keyed, may_act=True))
     if kind == "made up":

@@ -1,4 +1,4 @@
-"""The colours of the page and of pictures on it: every text can be told from what it stands on, in both themes."""
+"""The colours of the page and of pictures on it: every text differs enough from its background, in both themes."""
 
 import re
 from typing import Final
@@ -24,7 +24,7 @@ PAIRS: Final = (
     ("on-accent", "accent"),
     ("card", "bad"),
 )
-"""Text, and what it stands on somewhere."""
+"""Text, and its backgrounds."""
 
 PICTURE: Final = {
     selector: (light, dark)

@@ -1,7 +1,7 @@
 """The page answers with the same record as the tool: each action that it carries out, and each page that shows records.
 
-What an action or a page gets of a verb is noted where it gets it. Actions are driven as a browser does, confirmation
-and all. What differs from thing to thing is put aside, as in `tests/cli/places/test_same_record.py`.
+The answer of a verb to an action or a page is noted at its arrival. Actions are driven as a browser does, confirmation
+and all. Differences between things are put aside, as in `tests/cli/places/test_same_record.py`.
 """
 
 import json
@@ -61,7 +61,7 @@ def things(ask: Ask, tmp_path: Path) -> Callable[[], Things]:
 
 @pytest.fixture
 def received(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Mapping[str, Any]]]:
-    """What actions of the page get of tools: the tool, and its answer."""
+    """The answers of tools to actions of the page: the tool, and its answer."""
     answers: list[tuple[str, Mapping[str, Any]]] = []
 
     async def noted(spec: Any, *more: Any) -> Reply:

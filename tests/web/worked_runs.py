@@ -37,7 +37,7 @@ class Run:
         assert answer["code"] == "ok", answer
 
     def event_ids(self) -> list[str]:
-        """What the history has, oldest first."""
+        """The history, oldest first."""
         return [one.event_id for one in self.application.history.after(self.workflow_id)]
 
 
@@ -51,6 +51,6 @@ def a_run(application: Application, workflow: Any, workflow_id: str | None = Non
 
 
 def chain(length: int) -> Any:
-    """A workflow of so many Tasks, one after the other: S0, S1 and so on."""
+    """A workflow of N Tasks, one after the other: S0, S1 and so on."""
     states: dict[str, Any] = {f"S{n}": {"Type": "Task", "Next": f"S{n + 1}"} for n in range(length - 1)}
     return {"asl": {"StartAt": "S0", "States": {**states, f"S{length - 1}": {"Type": "Task", "End": True}}}}

@@ -1,4 +1,4 @@
-"""Async task functions: many at once on one event loop, and told when nobody waits for them any more."""
+"""Async task functions: many at once on one event loop, and cancelled when no caller waits for them."""
 
 import asyncio
 import threading
@@ -82,7 +82,7 @@ def test_an_async_function_that_cancels_itself_fails_the_state() -> None:
     assert (written["new_status"], written["error_name"]) == ("failed", "RuntimeError")
 
 
-def test_a_function_on_a_thread_whose_own_event_loop_was_cancelled_fails_the_state_and_not_the_worker() -> None:
+def test_a_function_whose_own_event_loop_was_cancelled_fails_the_state_alone() -> None:
     async def give_up() -> None:
         raise asyncio.CancelledError
 
@@ -140,7 +140,7 @@ def test_a_function_on_a_thread_notices_by_its_context() -> None:
     assert "update_workflow_control_plane" not in tools.names
 
 
-def test_what_a_cancelled_function_returns_all_the_same_is_sent_and_the_server_decides() -> None:
+def test_the_result_of_a_cancelled_function_is_sent_and_the_server_decides() -> None:
     def work(given: Any, context: TaskContext) -> Any:
         assert context.cancelled.wait(LONG)
         return "done"
@@ -190,7 +190,7 @@ def test_a_heartbeat_that_does_not_get_through_does_not_fail_the_function(caplog
     assert "the heartbeat is not sent" in caplog.text
 
 
-def test_in_an_async_function_a_heartbeat_keeps_nobody_waiting_and_is_sent_before_the_result() -> None:
+def test_an_async_heartbeat_delays_no_function_and_is_sent_before_the_result() -> None:
     on_loop: list[bool] = []
 
     def renew(**_: Any) -> Answer:

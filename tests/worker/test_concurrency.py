@@ -15,7 +15,7 @@ LONG = 60.0
 
 
 class Server:
-    """A run of so many states, named A; an answer to `complete_states` brings as many of them as were asked for."""
+    """A run of N states, named A; an answer to `complete_states` brings the requested number of them."""
 
     def __init__(self, size: int, state: str = "A") -> None:
         self.state = state
@@ -74,7 +74,7 @@ def serve(server: Server, function: TaskFunction, concurrency: int = 4) -> None:
     Worker(server, "me", {"A": function}, concurrency=concurrency, wait_s=0, pause_s=0.001).serve(server.stop)
 
 
-def test_every_state_is_done_once_and_calls_bring_as_many_leases_as_there_are_free_hands() -> None:
+def test_each_state_is_done_once_and_calls_bring_a_lease_for_each_free_hand() -> None:
     server = Server(60)
     serve(server, lambda given: given)
     tokens = [one["lease_token"] for one in server.done]
@@ -84,7 +84,7 @@ def test_every_state_is_done_once_and_calls_bring_as_many_leases_as_there_are_fr
     assert max(asked) <= 4
 
 
-def test_what_is_ready_beside_a_state_of_a_scope_is_leased_with_one_call_for_all_free_hands() -> None:
+def test_ready_states_of_a_scope_are_leased_with_one_call_for_all_free_hands() -> None:
     server, together = Server(12, state="Each/0/A"), threading.Barrier(4)
 
     def meet(given: Any) -> Any:
@@ -110,7 +110,7 @@ def test_beside_a_state_that_is_in_no_scope_nothing_is_looked_for() -> None:
     assert server.arguments("claim_ready_state") == []
 
 
-def test_so_many_functions_run_at_a_time_and_what_is_finished_meanwhile_travels_together(
+def test_a_bounded_number_of_functions_runs_and_finished_results_travel_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     server, together, finished = Server(13), threading.Barrier(4), threading.Semaphore(0)

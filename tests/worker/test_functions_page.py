@@ -1,4 +1,4 @@
-"""docs/guides/python-functions.md: its Python runs, and the idempotency key is made as it says."""
+"""docs/guides/python-functions.md: its Python runs, and the idempotency key follows its rule."""
 
 import hashlib
 import re

@@ -47,7 +47,7 @@ def test_a_function_with_types_and_async_def_gets_the_payload_too() -> None:
     assert testing.run(machine, None, {"A": _doubled}).output == 8
 
 
-def test_a_function_that_hands_a_token_out_gets_the_payload_and_the_token_brings_the_whole_result() -> None:
+def test_a_function_that_hands_a_token_out_gets_the_payload_and_a_whole_result() -> None:
     heard: list[Any] = []
     payload = {"token.$": "$$.Task.Token", "note": "x"}
     machine = state(Resource=f"{INVOKE}.waitForTaskToken", Parameters={"FunctionName": "f", "Payload": payload})

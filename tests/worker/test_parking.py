@@ -25,7 +25,7 @@ class TooMany(Exception):
 
 
 def calls(error: BaseException, **work: Any) -> FakeTools:
-    """What a worker calls whose function raises this."""
+    """The calls of a worker whose function raises this."""
 
     def fail(_: Any) -> None:
         raise error

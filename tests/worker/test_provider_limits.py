@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dcf.errors import InvalidArgument
 from dcf.worker.failure import AccountLimited
-from dcf.worker.provider_limits import read_limit, told_wait
+from dcf.worker.provider_limits import read_limit, wait_from_headers
 from tests.support.tables import rows
 
 MOMENT = datetime(2026, 11, 24, 13, 0, tzinfo=UTC)
@@ -188,8 +188,8 @@ def test_a_span_stays_a_span_because_the_clock_of_the_host_may_be_wrong() -> Non
 
 
 def test_the_wait_that_headers_ask_for_is_known() -> None:
-    assert told_wait({"retry-after": "21"}, NOW) == 21
-    assert told_wait({}, NOW) is None
+    assert wait_from_headers({"retry-after": "21"}, NOW) == 21
+    assert wait_from_headers({}, NOW) is None
 
 
 @settings(max_examples=200, deadline=None)

@@ -1,4 +1,4 @@
-"""The shape of a task function: what it may look like, how it is called, and what is told when it cannot be."""
+"""The shape of a task function: permitted forms, how it is called, and the message about a wrong form."""
 
 import functools
 import inspect
@@ -113,9 +113,7 @@ async def async_generator(given: Any) -> Any:
     ],
     ids=lambda one: getattr(one, "__name__", "value"),
 )
-def test_a_function_that_cannot_be_called_with_an_input_is_refused_where_it_is_registered(
-    function: Any, why: str
-) -> None:
+def test_a_function_that_cannot_take_an_input_is_refused_at_its_registration(function: Any, why: str) -> None:
     with pytest.raises(InvalidArgument, match="cannot be the function of the state 'Greet'") as refused:
         task("Greet")(function)
     assert why in refused.value.message

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LONG = 60.0
 
 
-def test_a_function_that_keeps_the_loop_to_itself_keeps_nobody_waiting_who_cancels_the_next_one() -> None:
+def test_a_function_that_blocks_the_loop_delays_no_cancellation_of_the_next_one() -> None:
     loop, door = TaskLoop(), threading.Event()
     ends: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
     begun, cancelled = threading.Event(), threading.Event()

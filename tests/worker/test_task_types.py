@@ -64,7 +64,7 @@ def test_lists_of_such_types_and_what_may_be_missing_are_checked_as_well() -> No
     assert written(late, None)["output_json"] == "[]"
 
 
-def test_an_input_of_another_form_fails_the_state_and_says_where_but_not_what_stood_there() -> None:
+def test_an_input_of_another_form_fails_the_state_with_the_place_and_not_the_value() -> None:
     found = written(bill, {"customer": "Ada", "lines": [{"item": "pen", "count": "secret words"}, {}]})
     assert (found["new_status"], found["error_name"]) == ("failed", "DCF.InvalidInput")
     assert found["error_message"].startswith("The input is not as bill() wants it: lines.0.count: Input should be a")
@@ -95,7 +95,7 @@ def test_an_output_of_another_form_fails_the_state() -> None:
     )
 
 
-def test_a_dataclass_that_holds_what_its_fields_do_not_say_fails_the_state_however_deep_it_is() -> None:
+def test_a_dataclass_with_undeclared_values_fails_the_state_at_any_depth() -> None:
     def careless(given: Any) -> Order:
         return Order(customer="Ada", lines=[Line("pen"), Line("ink", count=given)])
 

@@ -183,11 +183,11 @@ def test_a_lease_that_cannot_be_given_back_does_not_end_the_worker(caplog: pytes
         update_workflow_control_plane={"run_status": "running", "work": claimed("Z")}, release_state_lease=away
     )
     worker(tools).handle(event())
-    assert f"{RUN}/Z: the lease is not given back" in caplog.text
+    assert f"{RUN}/Z: the lease is not released" in caplog.text
 
 
 class Hearing:
-    """A witness that keeps what it is told."""
+    """A witness that keeps its messages."""
 
     def __init__(self) -> None:
         self.heard: list[str] = []
@@ -234,7 +234,7 @@ def keeps_waiting(changed: threading.Condition) -> bool:
 
 
 def test_who_drains_a_worker_does_so_until_its_witness_has_heard_of_the_last_loss() -> None:
-    """Else the report of what became of everything leaves it out."""
+    """Else the report of all outcomes leaves it out."""
     drained = threading.Event()
 
     class Slow(Hearing):
@@ -292,14 +292,14 @@ def test_work_that_comes_with_its_event_needs_no_further_call_before_the_functio
     assert (written["lease_token"], written["output_json"]) == ("token-A", '{"from":"A"}')
 
 
-def test_work_that_comes_after_the_worker_was_told_to_stop_is_given_back_and_its_event_not_acknowledged() -> None:
+def test_work_that_comes_after_the_stop_is_released_and_not_acknowledged() -> None:
     tools = serve(Inbox(message(1) | {"work": claimed("A")}))
     assert tools.names == ["await_workflow_event", "release_state_lease"]
     (given_back,) = tools.arguments("release_state_lease")
     assert given_back["lease_token"] == "token-A"
 
 
-def test_a_wait_names_the_states_that_the_worker_has_functions_for_unless_they_are_too_many() -> None:
+def test_a_wait_names_the_states_of_the_workers_functions_unless_they_are_too_many() -> None:
     for count, named in ((1, ["S0"]), (201, None)):
         tools = FakeTools(await_workflow_event=(inbox := Inbox(TIMEOUT)))
         worker(tools, {f"S{number}": lambda given: given for number in range(count)}).serve(inbox.stop)
@@ -322,7 +322,7 @@ def test_a_wait_has_the_same_token_until_it_was_answered() -> None:
 def test_an_event_that_cannot_be_handled_does_not_end_the_worker(
     error: DcfError, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nor does it come again and again: it is acknowledged, and the clock tells of what is still owed."""
+    """Nor does it come again and again: it is acknowledged, and the timer loop reports owed states."""
     tools = serve(Inbox(message(1), TIMEOUT), acquire_state_lease=error)
     assert acknowledged(tools) == [None, "1-0"]
     assert f"{RUN}: the event of A is dropped: {error.message}" in caplog.text

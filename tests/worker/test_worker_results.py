@@ -1,4 +1,4 @@
-"""What a Python worker makes of the value or the exception of a task function: the result that it writes."""
+"""A Python worker turns the value or the exception of a task function into the result that it writes."""
 
 import logging
 from decimal import Decimal
@@ -82,13 +82,13 @@ class SpeechlessError(Exception):
 def test_a_failure_can_always_be_reported(
     caplog: pytest.LogCaptureFixture, error: Exception, name: str, cause: str
 ) -> None:
-    caplog.set_level(logging.CRITICAL, "dcf")  # a report of pytest cannot hold what stands in some of these
+    caplog.set_level(logging.CRITICAL, "dcf")  # a report of pytest cannot hold the content of some of these
     written = report(failing(error))
     assert (written["error_name"], written["error_message"]) == (name, cause)
     written["error_message"].encode()
 
 
-def test_what_a_function_says_it_used_is_summed_and_sent_with_its_output_or_its_failure() -> None:
+def test_reported_usage_of_a_function_is_summed_and_sent_with_output_or_failure() -> None:
     def ask(given: Any, context: TaskContext) -> Any:
         context.report_usage(tokens_in=900, tokens_out=20, cost=0.1, currency="EUR", model="m")
         context.report_usage(tokens_in=100, cost=Decimal("0.05"), currency="EUR", seconds=1.5, model="m")

@@ -169,7 +169,7 @@ class Heard:
         self.told.append(why)
 
 
-def test_of_several_results_the_one_that_does_not_match_its_schema_is_sent_again_as_a_failure() -> None:
+def test_of_several_results_the_one_that_misfits_is_sent_again_as_a_failure() -> None:
     problem = {"path": "/total", "message": "Must be a number, not a string."}
 
     def complete(results: list[dict[str, Any]], **_: Any) -> Answer:
@@ -188,7 +188,7 @@ def test_of_several_results_the_one_that_does_not_match_its_schema_is_sent_again
     assert heard.told == ["failed"], "nobody is told that it was lost"
 
 
-def test_an_event_of_work_beyond_its_limit_is_not_acknowledged_so_that_it_comes_again() -> None:
+def test_an_event_of_work_beyond_the_limit_is_not_acknowledged_and_comes_again() -> None:
     refused = [{"code": "work_limit_reached", "error": "You hold 1 state."}, {"code": "lease_held", "error": "Held."}]
     tools = serve(Inbox(message(1), message(1), TIMEOUT), acquire_state_lease=lambda **_: refused.pop(0))
     waits = tools.arguments("await_workflow_event")

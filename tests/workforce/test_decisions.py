@@ -39,7 +39,7 @@ def reserve(there: Holdings, wish: Holding) -> Any:
 
 
 def test_a_skill_waits_for_one_that_is_loading_the_same_tool() -> None:
-    """Until that one is done it cannot be told whose the tool is."""
+    """Until that skill is loaded the owner of the tool is not known."""
     loading = held("a", "x", phase=SkillPhase.LOADING, until=NOW + 1)
     assert isinstance(reserve(having(loading), held("b", "x")), Busy)
     assert isinstance(reserve(having(loading), held("b", "y")), Reserved)
@@ -121,7 +121,7 @@ def test_a_part_is_allotted_to_one_caller_until_its_time_is_over() -> None:
     assert roster.allot(there, ("A",), "two", NOW + roster.HOLD)[1].mine == ("A",)
 
 
-def test_who_lost_a_part_cannot_confirm_it_and_a_part_that_was_closed_is_never_confirmed() -> None:
+def test_a_lost_part_or_a_closed_part_cannot_be_confirmed() -> None:
     there, _ = roster.allot({}, ("A",), "one", NOW)
     made = Member(phase=roster.MemberPhase.MADE, token="one", until=0, agent_id="agent-1")
     assert roster.confirm(there, "A", replace(made, token="two"))[1] is False

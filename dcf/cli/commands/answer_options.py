@@ -1,4 +1,4 @@
-"""The options that every command with an answer has: its format, and for what changes by itself, --watch.
+"""The options of every command with an answer: its format, and --watch if the answer changes over time.
 
 They are added when a command is named, and no command declares them.
 """

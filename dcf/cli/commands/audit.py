@@ -48,10 +48,10 @@ def audit(
 ) -> None:
     """List who changed agents, skills, files, documents and API keys, and what was refused, newest first.
 
-    A change without an outcome goes on, or its process died before it was told. For a run see `dcf runs events`.
+    A change without an outcome is in progress, or its process died before the end. For a run see `dcf runs events`.
 
-    --export writes one JSON object to a line, the outcome of a change as a line of its own (`of`), and prints the id of
-    the last entry; pass that as --after to go on from there.
+    --export writes one JSON object to a line, the outcome of a change as a line of its own (`of`). It prints the id of
+    the last entry: pass that as --after to continue from there.
     """
     from dcf.core.listing.events import CURSOR, check_moment
     from dcf.store.access.audit_trail import AuditFilter
@@ -80,14 +80,14 @@ def audit(
 
 def _export(trail: "AuditTrail", to: Path, after: str | None, wanted: "AuditFilter") -> None:
     count, last = 0, after
-    with _opened(to) as out, _told_of(to, lambda: count):
+    with _opened(to) as out, _export_progress(to, lambda: count):
         for entry in trail.each(after, wanted):
             out.write(f"{json_text(entry.as_json())}\n")
             count, last = count + 1, entry.entry_id
-    say(f"{count} entries exported" + ("" if last is None else f"; go on with --after {last}"))
+    say(f"{count} entries exported" + ("" if last is None else f"; continue with --after {last}"))
 
 
-def _told_of(to: Path, count: Callable[[], int]) -> AbstractContextManager[None]:
+def _export_progress(to: Path, count: Callable[[], int]) -> AbstractContextManager[None]:
     """Show how many are exported, unless they are printed."""
     return nullcontext() if to == _STDOUT else patience("entries exported:", count)
 

@@ -1,7 +1,7 @@
 """Makes the command of a verb from its description, calls the verb, and prints its answer.
 
-A command is made when it is named: `dcf --help` makes none. It does what the verb's tool does, with the same checks, on
-the place in use.
+A command is made when it is named: `dcf --help` does not make any. It does what the verb's tool does, with the same
+checks, on the place in use.
 """
 
 import inspect
@@ -33,7 +33,7 @@ from dcf.verbs.description.table import TABLE
 from dcf.verbs.description.verb import VERBS, Command, Parameter, Verb, paged
 from dcf.verbs.wording.named import renamed
 
-ON_PAGES: Final = "--cursor goes on after a page."
+ON_PAGES: Final = "--cursor continues after a page."
 _SAYING_WHICH: Final = ("workflow_id", "parent_run", "session", "scope")
 """Arguments that say to which project something belongs."""
 

@@ -1,7 +1,7 @@
 """How the answer of a command is printed: as people read it, as JSON, as YAML, or only the names of what it is about.
 
-`answer_options` gives every command the option, and the commands print their answers with `print_json`. What a command
-prints for people is its own.
+`answer_options` gives every command the option, and the commands print their answers with `print_json`. Each command
+prints its own text for people.
 """
 
 import sys
@@ -41,9 +41,9 @@ def is_for_programs(*, as_json: bool) -> bool:
 
 
 def print_json(document: Json, *, indent: int | None = 2) -> None:
-    """Print an answer in the format that was chosen, and flush it, for those who follow.
+    """Print an answer in the format that was chosen, and flush it, so that a pipe gets it at once.
 
-    Without an `indent` the document is one of several: JSON stands on one line.
+    Without an `indent` the document is one of several: its JSON is one line.
     """
     form, ids = _CHOSEN.get()
     if form == "yaml":

@@ -1,6 +1,6 @@
-"""How the command line writes the values of each form: the type of its option, and what is made of the text.
+"""How the command line writes the values of each form: the type of its option, and the conversions of its value.
 
-What the description calls `plain`, and all forms that are not listed, are written as their types say.
+Forms that are `plain` in the description, and forms that are not listed, are written as their types say.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from dcf.verbs.description.verb import Form
 
 @dataclass(frozen=True, slots=True)
 class CommandForm:
-    """The type of an option; what reads its value, with the option's name; and what the verb's tool is sent.
+    """The type of an option, the reader of its value (with the option's name), and the writer for the verb's tool.
 
     `metavar` stands for the value in help, where the argument's name does not. With `has_value`, there is a value also
     where the option is left out.

@@ -116,7 +116,7 @@ def _module_of(name: str) -> str:
     module = name.replace("-", "_")
     if module in sys.stdlib_module_names | _TAKEN or keyword.iskeyword(module):
         raise InvalidArgument(
-            f"A Python file '{module}.py' would stand in the way of Python's or dcf's own '{module}'.",
+            f"A Python file '{module}.py' would hide Python's or dcf's own '{module}'.",
             f"Take another name, such as {name}-flow.",
         )
     return module

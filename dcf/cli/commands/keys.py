@@ -34,9 +34,7 @@ _NEVER: Final = "never"
 
 
 def add(
-    scope: Annotated[
-        list[Scope] | None, typer.Option(help="What the key grants besides read; may be repeated.")
-    ] = None,
+    scope: Annotated[list[Scope] | None, typer.Option(help="Scope of the key besides read; may be repeated.")] = None,
     agent_id: Annotated[str | None, typer.Option(help="The only agent that the key may act as.")] = None,
     any_agent: Annotated[bool, typer.Option("--any-agent", help="Let the key act as any agent.")] = False,
     group: Annotated[
@@ -52,7 +50,7 @@ def add(
         str | None,
         typer.Option(help=f"Serve the tools of this system in place of dcf's: {', '.join(SYSTEM_PROFILES)}."),
     ] = None,
-    label: Annotated[str | None, typer.Option(help="What the key is for, in a few words.")] = None,
+    label: Annotated[str | None, typer.Option(help="Purpose of the key, in a few words.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Make a key and print it, this once: only its digest is stored.
@@ -140,7 +138,7 @@ def revoke(
     key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id (see `dcf keys ls`).")],
     as_json: JsonFlag = False,
 ) -> None:
-    """End a key for good, at every server at once."""
+    """End a key permanently, at every server at once."""
     _check_key_id(key_id)
     with opening.application() as application:
         record = application.keys.revoke(key_id)
@@ -148,7 +146,7 @@ def revoke(
             with recorded(application, "keys revoke", {"key_id": key_id}):
                 pass
         except StoreUnavailable as error:  # a key can be revoked even when Redis is full
-            say(f"the audit trail does not tell of it: {error.message}")
+            say(f"the audit trail has no entry for it: {error.message}")
     if as_json:
         print_json(_row(record, record.created_at))
         return

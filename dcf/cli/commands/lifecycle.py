@@ -12,7 +12,7 @@ from dcf.cli.text import clean
 from dcf.errors import ToolCallFailed
 from dcf.values.json_text import Json
 
-Reason = Annotated[str | None, typer.Option("--reason", help="Why; it stands in the run's history.")]
+Reason = Annotated[str | None, typer.Option("--reason", help="Reason, recorded in the history of the run.")]
 
 
 RequestId = Annotated[
@@ -32,28 +32,30 @@ _NOT_DELIVERED: Final = "not_delivered"
 
 
 def show_released(answer: Mapping[str, Json], call: Mapping[str, Json]) -> None:
-    """Say whether the state is free now, and what comes of that."""
+    """Say whether the lease was ended, and its effect."""
     state = clean(call["state"])
     if answer["status"] == "lease_released":
-        typer.echo(f"{state} is free; its agents are told.")
+        typer.echo(f"{state} is free; its agents are notified.")
     else:
-        typer.echo(f"Nobody held {state}.")
+        typer.echo(f"{state} had no lease.")
 
 
 def notify(
     run: RunArgument,
-    state: Annotated[str | None, typer.Argument(metavar="[STATE]", help="Tell the agents of this state again.")] = None,
+    state: Annotated[
+        str | None, typer.Argument(metavar="[STATE]", help="Notify the agents of this state again.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Tell agents of work: without STATE start the run and tell who comes first; with it tell its agents again."""
-    rows = _started(run) if state is None else [_told_again(run, state)]
+    """Notify agents: without STATE start the run and notify its first agents; with it notify the state's agents."""
+    rows = _started(run) if state is None else [_notified_again(run, state)]
     if as_json:
         print_json(rows)
         return
     for row in rows:
-        typer.echo(_told(row))
+        typer.echo(_sentence_of(row))
     if not rows:
-        typer.echo("Nobody is to be told anything now.")
+        typer.echo("No agent needs a notification now.")
 
 
 def _started(run: str) -> list[dict[str, Json]]:
@@ -61,7 +63,7 @@ def _started(run: str) -> list[dict[str, Json]]:
     return [_row(target) for target in answer["targets"]]
 
 
-def _told_again(run: str, state: str) -> dict[str, Json]:
+def _notified_again(run: str, state: str) -> dict[str, Json]:
     answer = _notified("notify_if_ready", workflow_id=run, state=state, reason="notify")
     if answer["code"] == "ok":
         return _row(answer | {"sent": not answer["skipped"], "skipped_not_ready": answer["skipped"]})
@@ -69,7 +71,7 @@ def _told_again(run: str, state: str) -> dict[str, Json]:
 
 
 def _notified(verb: str, **arguments: Json) -> dict[str, Json]:
-    """Return the answer of a verb that tells agents, also where one of them could not be told."""
+    """Return the answer of a verb that notifies agents, also if a notification could not be delivered."""
     from dcf.cli.commands.derived import call_verb
 
     try:
@@ -81,20 +83,20 @@ def _notified(verb: str, **arguments: Json) -> dict[str, Json]:
 
 
 def _row(target: Mapping[str, Json]) -> dict[str, Json]:
-    """Return whether an agent was told; a state without an agent has no error of a delivery."""
+    """Return whether an agent was notified; a state without an agent has no error of a delivery."""
     agent = target.get("agent_id")
     error = None if agent is None else target.get("error")
     row = {"state": target["state"], "agent_id": agent, "sent": target["sent"], "error": error}
     return row | ({"not_ready": True} if target.get("skipped_not_ready") else {})
 
 
-def _told(row: dict[str, Json]) -> str:
+def _sentence_of(row: dict[str, Json]) -> str:
     state = clean(row["state"])
     if row["sent"]:
-        return f"{state}: {clean(row['agent_id'])} is told."
+        return f"{state}: {clean(row['agent_id'])} is notified."
     if row.get("not_ready"):
-        return f"{state}: nobody is told, since it cannot be taken now."
-    return f"{state}: nobody is told: {clean(row['error'] or _NOBODY)}."
+        return f"{state}: no agent is notified, since the state cannot be leased now."
+    return f"{state}: no agent is notified: {clean(row['error'] or _NOBODY)}."
 
 
 def show_finalized(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:

@@ -1,7 +1,7 @@
 """Writes the files of a Mission Control workflow into a project: templates, agents, and the lines of CLAUDE.md.
 
 Templates and agents that exist are left as they are, so that the command may be called again, with the id of the
-workflow: the section of CLAUDE.md, and nothing else in that file, is always written anew.
+workflow: only the section of CLAUDE.md is written again, and nothing else in that file.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What a command is called that was called otherwise, or that somebody guesses: loaded only for a word that is none."""
+"""Earlier and guessed names of commands, with the present ones: loaded only for a word that names no command."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -84,17 +84,17 @@ _SAME_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("create", "new", "put", "set", "register", "apply"), ("add",)),
     **dict.fromkeys(("delete", "remove", "rm"), ("delete", "revoke", "rm")),
 }
-"""What dcf calls what other programs call otherwise, with every noun."""
+"""The verbs of dcf for the verbs of other programs, with every noun."""
 
 _ELSEWHERE: Final[Mapping[str, str]] = {"tasks ls": "inbox", "questions": "tasks", "people": "tasks"}
-"""Where a command or a noun stands that somebody may look for."""
+"""The command or noun that a user may look for under another name."""
 
 _OF_RUNS: Final = ("runs", "tasks", "workflows", "agents")
 """The nouns of the daily commands."""
 
 
 def meant(noun: str, words: Sequence[str]) -> str | None:
-    """Return the command that is meant by words that name none, behind a noun or none; None where nobody can say."""
+    """Return the command that words mean which name none, behind a noun or not; None if it is not clear."""
     names = {row.full_name for row in rows()}
     asked = [noun, *words] if noun else list(words)
     others = [f"{noun} {word}" for word in _SAME_WORDS.get(words[0], ())] if noun else []

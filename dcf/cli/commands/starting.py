@@ -1,6 +1,6 @@
 """The command `dcf start`, and what `dcf start`, `rerun` and `retry` print.
 
-A file is read here. What it has is sent to the verb, which checks it as it checks the call of an agent.
+This module reads a file and sends its content to the verb, which checks it as it checks the call of an agent.
 """
 
 import re
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from dcf.core.definitions.model import Definition
 
-_ASSIGN: Final = "Nobody is told of them; name agents with --assign."
+_ASSIGN: Final = "No agent is notified of them; name agents with --assign."
 _NAMED: Final = 5
 """States that `dcf retry` names on its line."""
 
@@ -40,7 +40,7 @@ _FILE: Final = re.compile(r"[/\\]|\.json\Z|\.py(:\w+)?\Z")
 def start(
     workflow: Annotated[
         str,
-        typer.Argument(metavar="FILE|NAME@VERSION|SHA256", help="A workflow document, or one that was started before."),
+        typer.Argument(metavar="FILE|NAME@VERSION|SHA256", help="A workflow document, or an earlier workflow."),
     ],
     values: ValuesArgument = None,
     run_input: Annotated[
@@ -53,10 +53,10 @@ def start(
     tag: Annotated[list[str] | None, typer.Option(help="Short name to find the run by; may be repeated.")] = None,
     project: Annotated[str | None, typer.Option(help="Project that the run belongs to.")] = None,
     run_id: Annotated[str | None, typer.Option("--id", help="Id of this run; default: a new one.")] = None,
-    planner: Annotated[str | None, typer.Option(help="Agent that is told when the run ends.")] = None,
+    planner: Annotated[str | None, typer.Option(help="Agent that is notified when the run ends.")] = None,
     definition_ref: Annotated[
         str | None,
-        typer.Option("--definition", help="What of the catalogue it is carried out by: KIND:NAME[@VERSION]."),
+        typer.Option("--definition", help="Definition of the catalogue for the run: KIND:NAME[@VERSION]."),
     ] = None,
     gates: Annotated[
         str | None, typer.Option(help="Gates of every Task: a JSON array as in the field Gates, a file, or -.")
@@ -111,7 +111,7 @@ def start(
 
 
 def show_started(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
-    """Print the id of the run, and on standard error which Tasks nobody is told of, and which agents nobody knows."""
+    """Print the id of the run, and on standard error the Tasks without an agent, and the agents that are unknown."""
     for warning in answer["warnings"]:
         about, names_remedy, _ = warning.partition(TO_ASSIGN)
         say(f"{clean(about)}{_ASSIGN if names_remedy else ''}")
@@ -119,10 +119,10 @@ def show_started(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
 
 
 def show_retried(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
-    """Print in which states the run goes on."""
+    """Print the states in which the run continues."""
     states = ", ".join(map(clean, answer["states"][:_NAMED]))
     run = clean(answer["workflow_id"])
-    typer.echo(f"{run} goes on in {states}. {in_commands(clean(answer['hint']), known=answer)}")
+    typer.echo(f"{run} continues in {states}. {in_commands(clean(answer['hint']), known=answer)}")
 
 
 def _gates(text: str) -> "Json":

@@ -104,7 +104,7 @@ def show_artifacts(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
     for upload in answer["uploads"]:
         typer.echo(f"{clean(upload['artifact_id'])}: {upload['parts']} of {upload['of']} parts are there")
     cursor = answer["next_cursor"]
-    more = "" if cursor is None else in_commands(f" Go on: `list_artifacts(cursor={cursor})`", known=answer)
+    more = "" if cursor is None else in_commands(f" Continue: `list_artifacts(cursor={cursor})`", known=answer)
     typer.echo(f"{answer['total']} artifacts, {answer['total_bytes']} bytes.{more}")
 
 

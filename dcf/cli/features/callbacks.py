@@ -14,7 +14,7 @@ _STDIN: Final = "-"
 
 
 def read_token(call: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Return the arguments with the token, which may stand on standard input."""
+    """Return the arguments with the token, which may come from standard input."""
     written = call["task_token"]
     return {**call, "task_token": sys.stdin.read().strip() if written == _STDIN else written}
 

@@ -1,4 +1,4 @@
-"""What the commands on a run's journal print, and `dcf journal ls`, which reads all pages."""
+"""The output of the commands on a run's journal, and `dcf journal ls`, which reads all pages."""
 
 import time
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def show(
         str | None, typer.Option(help="Only by this agent or person.", autocompletion=complete_agent)
     ] = None,
     state: Annotated[str | None, typer.Option(help="Only about this state.")] = None,
-    is_open: Annotated[bool, typer.Option("--open", help="Only issues that nobody has resolved.")] = False,
+    is_open: Annotated[bool, typer.Option("--open", help="Only open issues.")] = False,
     since: Annotated[str | None, typer.Option(help="Only written since: 2h, 30d, or 2026-11-22T09:00:00Z.")] = None,
     until: Annotated[str | None, typer.Option(help="Only written before.")] = None,
     newest: Annotated[bool, typer.Option("--newest", help="The latest first.")] = False,
@@ -91,7 +91,7 @@ def _print_entry(run: str, entry: dict[str, Json]) -> None:
 
 
 def show_added(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
-    """Print that an entry stands in the journal, and its id."""
+    """Print that an entry is in the journal, and its id."""
     stopped = "; it blocks the run" if answer["blocks"] else ""
     run = clean(answer["workflow_id"])
     typer.echo(f"The {answer['kind']} is in the journal of {run} as {answer['entry']}{stopped}.")

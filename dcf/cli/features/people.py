@@ -38,7 +38,7 @@ def show_inbox(answer: Mapping[str, Json], call: Mapping[str, Any]) -> None:
 
 
 def say_more(page: Mapping[str, Json]) -> None:
-    """Say how a list goes on, where it does."""
+    """Say how to read the next page, if there is one."""
     if page["next_cursor"] is not None:
         say(f"There may be more: the same command with --cursor {quote(clean(page['next_cursor'], _LONGEST))}")
 

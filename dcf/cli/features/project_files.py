@@ -62,7 +62,7 @@ class _Files:
         self.is_complete = True
 
     def taken(self, most: int) -> "Iterator[ProjectFile]":
-        """Yield so many of them at most; say in `is_complete` whether those were all."""
+        """Yield at most `most` of them; say in `is_complete` whether those were all."""
         for count, file in enumerate(self._all().values()):
             if count == most:
                 self.is_complete = False

@@ -18,7 +18,7 @@ def with_machine(call: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def show_put(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
-    """Print what became of a project."""
+    """Print whether a project was created, changed or left as it was."""
     project = answer["project"]
     done = "is created" if not answer["existed"] else "is changed" if answer["changed"] else "is as it was"
     typer.echo(f"{clean(project['project'])} {done} (revision {project['revision']}).")
@@ -46,7 +46,7 @@ def show_project(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
 
 
 def show_list(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
-    """Print a page of projects as a table, and how to go on."""
+    """Print a page of projects as a table, and how to read the next one."""
     shown = table("project", "name", "paths", "last used")
     for row in answer["projects"]:
         paths = ", ".join(str(at["path"]) for at in row["paths"])

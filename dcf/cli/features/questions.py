@@ -12,9 +12,9 @@ from dcf.values.json_text import Json
 
 
 def show_note(answer: Mapping[str, Json], _: Mapping[str, Any]) -> None:
-    """Print where the note is, and who is told of it."""
+    """Print where the note is, and which planner was notified."""
     planner = answer["planner_agent_id"]
-    told = f"{clean(planner)} is told" if planner is not None else "the run has no planner who would be told"
+    told = f"{clean(planner)} is notified" if planner is not None else "the run has no planner to notify"
     _show(answer, f"The note is in the history of {clean(answer['workflow_id'])}; {told}.")
 
 
@@ -25,9 +25,9 @@ def show_question(answer: Mapping[str, Json], _: Mapping[str, Any]) -> None:
 
 
 def show_reply(answer: Mapping[str, Json], _: Mapping[str, Any]) -> None:
-    """Print who answered which question, and who is told."""
+    """Print who answered which question, and which agent was notified."""
     question = f"question {clean(answer['question_id'])} of {clean(answer['workflow_id'])}"
-    _show(answer, f"{clean(answer['answered_by'])} answered {question}; {clean(answer['asked_by'])} is told.")
+    _show(answer, f"{clean(answer['answered_by'])} answered {question}; {clean(answer['asked_by'])} is notified.")
 
 
 def show_correction(answer: Mapping[str, Json], call: Mapping[str, Any]) -> None:

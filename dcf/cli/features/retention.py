@@ -69,7 +69,7 @@ def prune(
         if not as_json:
             say(_found(counts, older_than))
         if names and not dry_run:
-            ask(f"Delete {'it' if len(names) == 1 else f'these {len(names):,} runs'} for good?", yes=yes)
+            ask(f"Delete {'it' if len(names) == 1 else f'these {len(names):,} runs'} permanently?", yes=yes)
             deleted = _delete_all(used, names)
             report |= {"deleted": deleted, "kept": len(names) - deleted}
     if as_json:
@@ -90,7 +90,7 @@ def _moment(older_than: str) -> int:
 def _checked(statuses: list[str] | None) -> tuple[str, ...]:
     unknown = next((status for status in statuses or () if status not in _ENDED), None)
     if unknown is not None:
-        raise InvalidArgument(f"'{unknown[:20]}' is no status of a run that is over.", f"Use: {', '.join(_ENDED)}.")
+        raise InvalidArgument(f"'{unknown[:20]}' is not a status of an ended run.", f"Use: {', '.join(_ENDED)}.")
     return tuple(dict.fromkeys(statuses or _ENDED))
 
 
@@ -136,7 +136,7 @@ def _delete_all(used: Place, names: list[str]) -> int:
             for name in names:
                 deleted += _is_deleted(used, name)
     except KeyboardInterrupt:
-        say(f"Stopped: {deleted:,} of {len(names):,} are deleted. The same command goes on with the rest.")
+        say(f"Stopped: {deleted:,} of {len(names):,} are deleted. The same command deletes the rest.")
         raise
     return deleted
 

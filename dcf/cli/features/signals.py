@@ -11,7 +11,7 @@ from dcf.values.json_text import Json
 
 
 def show_sent(answer: Mapping[str, Json], call: Mapping[str, Json]) -> None:
-    """Say what became of a signal."""
+    """Say whether a signal ended a state or is kept."""
     name, again = clean(call["name"]), BEFORE if answer["repeated"] else ""
     if answer["kept"]:
         typer.echo(f"{name} is kept{again}. {in_commands(clean(answer['hint']), known=call)}")

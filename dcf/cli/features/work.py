@@ -8,7 +8,7 @@ from dcf.values.json_text import Json
 
 
 def show_work(answer: Mapping[str, Json], _: Mapping[str, Json]) -> None:
-    """Print a page of work, a line for each piece, and how to go on."""
+    """Print a page of work, a line for each piece, and how to read the next one."""
     items, after = answer["items"], answer.get("next_cursor")
     for item in items:
         _print_item(item)

@@ -1,7 +1,7 @@
-"""What a shell completes in a command: contexts, and the runs, states and agents of the place in use.
+"""Completes the words of a command in a shell: contexts, and the runs, states and agents of the place in use.
 
-A message would stand in the middle of what is being typed. So nothing is said where nothing can be asked, and an answer
-is waited for only as long as somebody waits for a key that was pressed.
+A message would appear in the middle of a command that the user is typing. So errors are silent, and an answer is
+awaited only as long as a user waits after a key press.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

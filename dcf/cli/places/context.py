@@ -1,4 +1,4 @@
-"""What a context is, and which one a command uses. It is chosen from values alone: nothing here reads a file."""
+"""The contexts, and which of them a command uses. The choice depends on values alone: nothing here reads a file."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -126,7 +126,7 @@ def with_project(arguments: Mapping[str, Json], context: Context) -> Mapping[str
 
 
 def describe(choice: Choice) -> dict[str, str | None]:
-    """Return what a program is told of the context in use; a key is never part of it."""
+    """Return the context in use for a program; a key is never part of it."""
     context = choice.context
     return {
         "name": context.name,

@@ -1,6 +1,6 @@
-"""The file of contexts: `~/.config/dcf/contexts.toml`. It names files with keys, and holds none.
+"""The file of contexts: `~/.config/dcf/contexts.toml`. It names files with keys, and must not contain a key.
 
-Reading is strict: what is not understood is refused, so that no command goes to another place than its user means.
+Reading is strict: unknown content is refused, so that no command goes to another place than its user means.
 """
 
 import json
@@ -16,7 +16,7 @@ from dcf.values.identifiers import check_id
 from dcf.values.json_text import Json
 
 _FIELDS: Final = ("url", "key_file", "project")
-_MEND: Final = "Mend the file, or remove it and add the contexts again: `dcf context add`."
+_MEND: Final = "Correct the file, or remove it and add the contexts again: `dcf context add`."
 
 
 def path_of_contexts(environment: Mapping[str, str] = os.environ) -> Path:

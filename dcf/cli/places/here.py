@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dcf.application.application import Application
 
 _LAST_DELIVERIES_S: Final = 60.0
-"""How long a command waits until those are told whom it has work for: this process may be the only one."""
+"""Seconds that a command waits for the delivery of its notifications: this process may be the only one."""
 
 
 class ToolsHere:

@@ -1,6 +1,6 @@
 """The place that a command works on. A command calls a tool here, and does not know where it is carried out.
 
-What only one kind of place needs is imported when it is opened: a command at a server loads no Redis client.
+Imports that only one kind of place needs happen when it is opened: a command at a server loads no Redis client.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """A server as a place: each tool is called over HTTP, with the rights of a key. It opens no Redis.
 
-What goes wrong on the way is said of this server and this key, so that its user knows which of them to mend.
+An error on the way names this server and this key, so that its user knows which of them to correct.
 """
 
 from collections.abc import Iterator

@@ -38,8 +38,8 @@ def host(
 ) -> None:
     """Run agents that have no server of their own: Python handlers, Claude Code, or an SDK with its model.
 
-    The host reads their inboxes, renews their leases, gives each turn its work and tools, and sends the result. A
-    turn that breaks is tried again; if the host is killed, its work is done again by whoever hosts the agents next.
+    The host reads their inboxes, renews their leases, gives each turn its work and tools, and sends the result. A turn
+    that breaks is tried again. If the host is killed, the next host of these agents does its work again.
 
     FILE:  [agents.pricing-1] recipe = "openai-agents", model = "..."  or  handler = "file.py:function"
 
@@ -96,7 +96,7 @@ def _host(
                 sys.stdout.flush()
             if check:
                 return
-            told = _serve_until_told(found)
+            told = _serve_until_signal(found)
             for one in reports.values():
                 one.stopping(told.name, grace)
             for name, given_back in found.drain(grace).items():
@@ -106,7 +106,7 @@ def _host(
     sys.exit(128 + told)
 
 
-def _serve_until_told(found: "AgentHost") -> signal.Signals:
+def _serve_until_signal(found: "AgentHost") -> signal.Signals:
     """Serve until a signal comes; raise what ends an agent before that."""
     from dcf.cli.termination import tell_first
 

@@ -1,4 +1,4 @@
-"""/metrics on a port of its own, where `dcf serve` is told one: then the network too decides who may reach it.
+"""/metrics on a port of its own, if `dcf serve` gets one: then the network too decides who may reach it.
 
 It has the same checks of Host, Origin and API key as /mcp, which no longer serves it.
 """

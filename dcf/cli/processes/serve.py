@@ -78,7 +78,7 @@ def serve(
             _say(project.line)
             added = project.additions(application)
         if transport == "stdio":
-            _end_at_once_when_told(stack, _at_once if project is None else project.end)
+            _end_at_once_on_signal(stack, _at_once if project is None else project.end)
             build_server(application, added=added).run("stdio")
         else:
             build = partial(build_http_app, added=added, over_sse=transport == "sse")
@@ -86,10 +86,10 @@ def serve(
             _serve_http(application, fd, announce, build, web=web, may_act=may_act, also=also)
 
 
-def _end_at_once_when_told(stack: ExitStack, first: Callable[[Callable[[], object]], None]) -> None:
+def _end_at_once_on_signal(stack: ExitStack, first: Callable[[Callable[[], object]], None]) -> None:
     """Let a signal end this process even while a thread waits for standard input, which cannot be interrupted.
 
-    `first` ends what else runs, and calls what it is given once that is done.
+    `first` ends everything else that runs, and calls its argument once that is done.
     """
 
     def leave(number: int) -> None:

@@ -1,6 +1,6 @@
 """Says in one line, when a process starts, which Redis it uses and what a crash may cost.
 
-What a crash costs is the health report's finding, so that the line, `dcf doctor` and `/readyz` agree.
+The cost of a crash is the health report's finding, so that the line, `dcf doctor` and `/readyz` agree.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""The commands `dcf serve`, `dcf worker` and `dcf store pulse`: processes that stay until they are told to end.
+"""The commands `dcf serve`, `dcf worker` and `dcf store pulse`: processes that run until a signal ends them.
 
-What they work with is imported when they run: their help needs none of it.
+They import the parts of dcf that they work with when they run: their help does not need them.
 """
 
 import logging

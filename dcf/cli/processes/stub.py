@@ -17,7 +17,7 @@ _IN_COMPOSE: Final = ("stub-mcp", "stub-mcp:*")
 
 def stub(
     config: Annotated[
-        Path | None, typer.Option(help="Stub configuration; default STUB_CONFIG, or the one that ships with dcf.")
+        Path | None, typer.Option(help="Stub configuration; default STUB_CONFIG, or the file that ships with dcf.")
     ] = None,
     host: Annotated[str, typer.Option(help="Address to bind.", envvar="STUB_MCP_HOST")] = "127.0.0.1",
     port: Annotated[
@@ -30,8 +30,8 @@ def stub(
     """Serve the stub tools over MCP (Streamable HTTP), so that workflows with tools need no outside service.
 
     /mcp has all tools, called SERVER__TOOL; /mcp/SERVER those of one server by their own names. /healthz, /metrics
-    and POST /metrics/reset are for tests and people. A changed configuration is taken up by itself; one that cannot
-    be used is not, and /healthz says so.
+    and POST /metrics/reset are for tests and people. The server reads a changed configuration automatically. It ignores
+    a configuration with errors, and /healthz says so.
 
     Example:  dcf workflows stub --port 8765
     """

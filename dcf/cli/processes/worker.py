@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @record(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
-    """How a worker process works. One that is `leashed` by `dcf run` reports to nobody and ends at once."""
+    """How a worker process works. With `leashed` (by `dcf run`) it prints no report and ends at once."""
 
     server_url: str | None
     direct: bool
@@ -58,7 +58,7 @@ def work(functions: Mapping[str, StateFunction], agent_id: str, settings: "Setti
             witness=report,
             unassigned=options.unassigned,
         )
-        told = _serve_until_told(worker)
+        told = _serve_until_signal(worker)
         report.stopping(told.name, options.grace_s)
         report.stopped(worker.drain(options.grace_s))
     sys.exit(128 + told)
@@ -69,7 +69,7 @@ def tools_for(settings: "Settings", server_url: str | None, *, direct: bool) -> 
     return _here(settings) if direct else _at_server(settings, server_url)
 
 
-def _serve_until_told(worker: Worker) -> signal.Signals:
+def _serve_until_signal(worker: Worker) -> signal.Signals:
     """Serve on a thread until a signal comes; raise what ends the worker before that, such as SystemExit."""
     ends: queue.SimpleQueue[signal.Signals | BaseException] = queue.SimpleQueue()
 

@@ -20,7 +20,7 @@ _READ: Final = "read_workflow_control_plane"
 def ask(used: "Place", tool: str, **arguments: Json) -> dict[str, Json]:
     """Return the answer of a tool to those arguments that are not None; raise ToolCallFailed for a refusal.
 
-    A run whose id can be none is not there, as for those who read here: a server refuses the form of its id.
+    If an argument cannot be the id of a run, the run is unknown: a server would refuse the form of the id.
     """
     run = arguments.get("workflow_id")
     if isinstance(run, str) and not re.fullmatch(ID, run):
@@ -47,7 +47,7 @@ def overview(used: "Place", workflow_id: str, each: int) -> dict[str, Json]:
 
 
 def first_reason(used: "Place", workflow_id: str) -> str | None:
-    """Return why a run does not move, in a sentence; None where nothing holds it up, and for one that was deleted."""
+    """Return why a run does not move, in a sentence; None if it does move, or was deleted."""
     try:
         findings = ask(used, "explain_run", workflow_id=workflow_id)["findings"]
     except ToolCallFailed as failure:

@@ -34,7 +34,7 @@ _WHEN = "a time such as 2026-11-22T09:00:00Z, or how long ago, such as 15m, 2h o
 
 def events(
     workflow_id: OptionalRun = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing until the run is over.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing until the run ends.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     state: Annotated[
         list[str] | None, typer.Option(help="Only of this state: its path, or its name; may be repeated.")
@@ -44,16 +44,16 @@ def events(
     ] = None,
     since: Annotated[str | None, typer.Option(help=f"Only from then on: {_WHEN}")] = None,
     until: Annotated[str | None, typer.Option(help=f"Only up to then: {_WHEN}")] = None,
-    limit: Annotated[int | None, typer.Option(help="So many at most.", min=1, max=_MOST)] = None,
+    limit: Annotated[int | None, typer.Option(help="Maximum number of events.", min=1, max=_MOST)] = None,
     cursor: Annotated[str | None, typer.Option(help="Only after this event, by its id.")] = None,
     file: Annotated[
         Path | None, typer.Option(help="Of a run that was exported to this file (dcf runs export).")
     ] = None,
     newest: Annotated[bool, typer.Option("--newest", help="The latest first; 100 unless --limit says more.")] = False,
 ) -> None:
-    """Print what happened in a run, in order; with --follow also what happens next, until the run is over.
+    """Print the history of a run, in order; with --follow also new events, until the run ends.
 
-    Where --limit leaves something out, the id to go on from is printed: pass it as --cursor.
+    If --limit leaves events out, the id to continue from is printed: pass it as --cursor.
     """
     from dcf.core.listing.events import EventQuery, check_cursor, check_moment
 
@@ -106,12 +106,12 @@ def _print(
             elif not page["events"]:
                 time.sleep(history.pause_s)
         if not follow:
-            say(f"There may be more; go on with --cursor {last}")
+            say(f"There may be more; continue with --cursor {last}")
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class _History:
-    """What happened in a run: a page after a cursor, of so many events. `document` says where its states come from."""
+    """The history of a run: `page` reads some events after a cursor. `document` says where its states come from."""
 
     page: Callable[[str | None, int], Mapping[str, Json]]
     is_over: Callable[[], bool]

@@ -91,7 +91,7 @@ def shown(file: Path) -> dict[str, Json]:
 def _export_run(workflow_id: str, output: Path, form: "Form") -> None:
     with run_parts.opened(workflow_id, is_copied=True) as run:
         done = [0]
-        with _opened(output) as out, _told_of(output, lambda: done[0]):
+        with _opened(output) as out, _export_progress(output, lambda: done[0]):
             for part in form(run, done):
                 out.write(part)
 
@@ -122,7 +122,7 @@ def _report(run: run_parts.RunParts, done: list[int]) -> Iterator[str]:
         yield f"{line}\n"
 
 
-def _told_of(output: Path, count: Callable[[], int]) -> AbstractContextManager[None]:
+def _export_progress(output: Path, count: Callable[[], int]) -> AbstractContextManager[None]:
     """Show how many states and events are exported, unless they are printed."""
     return (
         nullcontext() if output == _STDOUT and sys.stdout.isatty() else patience("states and events exported:", count)
@@ -169,7 +169,7 @@ def _page_of(head: Mapping[str, Json], states: Iterator[tuple[str, Json]], event
 
 
 def _worded(finding: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a finding whose remedy is told in the words of the command line."""
+    """Return a finding whose remedy is in the words of the command line."""
     from dcf.cli.wording import as_command, in_commands
 
     remedy = finding["remedy"]
@@ -186,7 +186,7 @@ def _picture(head: Mapping[str, Json], states: Mapping[str, Any]) -> str:
 
 
 def _drawn(form: Literal["svg", "mermaid"], head: Mapping[str, Json], states: Mapping[str, Any]) -> str:
-    """Draw the workflow with the statuses of its states; raise InvalidDefinition for one that cannot be read."""
+    """Draw the workflow with the statuses of its states; raise InvalidDefinition if the workflow cannot be read."""
     from dcf.features.export.form import ExportedRun
     from dcf.features.export.survey_operations import survey_of_export
     from dcf.workflows.drawing import draw_mermaid, draw_svg

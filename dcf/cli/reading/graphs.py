@@ -104,7 +104,7 @@ def _drawn(what: str) -> "Survey":
 
 
 def _exported(file: Path) -> "Survey":
-    """Read an exported run; of one whose workflow cannot be read there is nothing to draw."""
+    """Read an exported run; raise InvalidArgument if its workflow cannot be read."""
     from dcf.cli.reading.export_files import read_file
     from dcf.features.export.survey_operations import survey_of_export
 

@@ -114,7 +114,7 @@ def simulate(
     ] = None,
     mocks: Annotated[
         str | None,
-        typer.Option("--mocks", help='What each Task answers, call by call: {"Task": [{"output": …}, {"error": …}]}.'),
+        typer.Option("--mocks", help='Answers of each Task, call by call: {"Task": [{"output": …}, {"error": …}]}.'),
     ] = None,
     signals: Annotated[
         str | None,

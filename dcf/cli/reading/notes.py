@@ -64,7 +64,7 @@ def note(doc: Mapping[str, Json], now: datetime) -> str:
         told = "ends when it is sealed and all that is in it is done"
     elif status == "pending":
         is_paused = kind is not None and not doc.get("last_error")
-        told = "goes on now, in the middle of a long chain" if is_paused else _pending(doc, now)
+        told = "continues now, in the middle of a long chain" if is_paused else _pending(doc, now)
     else:
         told = (
             doc.get("last_error") or _answered(doc) or (counts(doc) if kind in _PARTS and status == "succeeded" else "")
@@ -116,7 +116,7 @@ def counts(doc: Mapping[str, Json]) -> str:
     if not done:
         return f"waits for {all_of_them}"
     rest = size - done
-    ahead = "goes on now" if rest <= 0 else f"waits for the {'last one' if rest == 1 else f'other {rest}'}"
+    ahead = "continues now" if rest <= 0 else f"waits for the {'last one' if rest == 1 else f'other {rest}'}"
     return f"{done} of {all_of_them} done{bad}; {ahead}"
 
 
@@ -148,14 +148,14 @@ def _unstarted(doc: Mapping[str, Json]) -> str | None:
 
 def _ready(doc: Mapping[str, Json], now: datetime) -> str:
     since = _left(doc.get("ready_since"), now)
-    taken = "taken by nobody yet" if since is None or since > -1 else f"not taken for {span(-since)}"
-    return f"ready{_forwhom(doc)}, {taken}{_not_told(doc)}"
+    taken = "not yet claimed" if since is None or since > -1 else f"not taken for {span(-since)}"
+    return f"ready{_forwhom(doc)}, {taken}{_undelivered(doc)}"
 
 
-def _not_told(doc: Mapping[str, Json]) -> str:
+def _undelivered(doc: Mapping[str, Json]) -> str:
     """Return why the last notification did not arrive, if it did not."""
     trouble = doc.get("not_told")
-    return f"; {trouble['agent']} could not be told: {trouble['error']}" if isinstance(trouble, dict) else ""
+    return f"; {trouble['agent']} could not be notified: {trouble['error']}" if isinstance(trouble, dict) else ""
 
 
 def _forwhom(doc: Mapping[str, Json]) -> str:

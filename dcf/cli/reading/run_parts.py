@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dcf.cli.places.place import Place
 
 _KINDS: Final = {"state": "states", "event": "events", "entry": "journal", "artifact": "artifacts"}
-"""What cursors of `export_run` begin with, and where these parts stand in its answer, in their order."""
+"""The beginnings of cursors of `export_run`, each with the member of its answer for these parts, in their order."""
 
 _ORDER: Final = tuple(_KINDS)
 _PAGE: Final = 1000
@@ -60,7 +60,7 @@ def opened(workflow_id: str, *, is_copied: bool = False) -> Iterator[RunParts]:
 
 
 class _Pages:
-    """The pages of `export_run`. What was read before it is wanted waits in memory."""
+    """The pages of `export_run`. Parts that were read too early wait in memory."""
 
     def __init__(self, used: "Place", workflow_id: str) -> None:
         self._used = used

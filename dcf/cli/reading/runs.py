@@ -69,14 +69,14 @@ def list_runs(
     until: Annotated[str | None, typer.Option(help="Only created before.")] = None,
     stuck: Annotated[bool, typer.Option("--stuck", help="Only those in which somebody has to do something.")] = False,
     blocked: Annotated[bool, typer.Option("--blocked", help="Only those that an open issue blocks.")] = False,
-    cursor: Annotated[str | None, typer.Option(help="Go on here: printed below each page; 0 begins.")] = None,
+    cursor: Annotated[str | None, typer.Option(help="Continue here: printed below each page; 0 begins.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """List runs, newest first; one line for each. Without filters those that are stuck come before.
 
-    Stuck is a running run whose agents were reminded three times and do not take its state up, or whose planner does
-    not start it; --stuck says why of each, as `dcf why RUN` does at length. Where more than 500
-    runs are running the counts are near: an index may be ahead of a run by a moment.
+    A running run is stuck if its agents were reminded three times and do not claim its state. A run that its planner
+    does not start is stuck too. --stuck says why of each, as `dcf why RUN` does at length. If more than 500 runs are
+    running, the counts are approximate: an index may be ahead of a run by a moment.
 
     --json prints an array of runs, newest first; with --cursor (0 for the first page) an object {runs, counts,
     matching, next_cursor}.
@@ -194,9 +194,9 @@ def print_runs(rows: Sequence[Mapping[str, Json]]) -> None:
 
 
 def _sums(page: Mapping[str, Json], shown: int, query: "RunQuery") -> str:
-    """Return the sentence below the list: how many of how many, and how to go on.
+    """Return the sentence below the list: how many of how many, and how to read the next page.
 
-    A key that is bound to a project is told no counts.
+    A key that is bound to a project gets no counts.
     """
     counts, many = dict(page["counts"]), page["matching"]
     runs, stuck = counts.pop("runs", 0), counts.pop("stuck", 0)

@@ -93,7 +93,7 @@ def made(
 
 
 def _machine(document: Json) -> "Machine | None":
-    """Return the workflow of the run; None for one that cannot be read, in a file that somebody changed."""
+    """Return the workflow of the run; None if it cannot be read, in a file that somebody changed."""
     from dcf.core.definitions.model import read_definition
     from dcf.features import installed_language  # noqa: F401 - a workflow is read
 

@@ -1,4 +1,4 @@
-"""The command `dcf runs top`: the runs that need somebody, and who works on what, as a live table. It changes nothing.
+"""The command `dcf runs top`: the runs that need somebody, and who works on what, as a live table. It only reads.
 
 Each look reads a bounded part, however many runs there are: two pages of the list of runs, why a few of them are stuck,
 and one page of the work that is held.

@@ -1,4 +1,4 @@
-"""What the commands print for people. Text from runs is untrusted: markup and control characters are neutralized."""
+"""The output of the commands for people. Text from runs is untrusted: markup and control characters are neutralized."""
 
 import sys
 from collections.abc import Container, Mapping
@@ -32,7 +32,7 @@ _WIDE = 500
 
 _LONGEST = 5000
 _INVALID_FLOW = "invalid_flow"
-_USUAL_NAME = 24  # a state's name up to this length is not cut; the note beside it is
+_USUAL_NAME = 24  # a state's name up to this length is not cut; the note next to it is
 _INDENT = 5
 _FACTS = (
     *("created_at", "started_at", "paused_at", "finished_at", "finalized_at", "finalize_note", "planner_agent_id"),
@@ -105,7 +105,7 @@ def _print_problems(out: Console, error: InvalidDefinition) -> None:
         place = "" if at is None else f" (line {at.line}, column {at.column})"
         told = f"{problem.code}: {problem.message} {in_commands(problem.hint)}"
         _line(out, clean(f"     {problem.path or '/'}{place}: {told}", _LONGEST), indent=2 * _INDENT)
-    _line(out, "     Mend the workflow; `dcf validate FILE` checks it without running it.")
+    _line(out, "     Correct the workflow; `dcf validate FILE` checks it without running it.")
 
 
 def notes_of(error: BaseException) -> list[str]:
@@ -114,12 +114,12 @@ def notes_of(error: BaseException) -> list[str]:
 
 
 def say(sentence: str) -> None:
-    """Print a sentence on standard error, beside the result."""
+    """Print a sentence on standard error, apart from the result."""
     _line(console(stderr=True), f"dcf: {clean(sentence, _LONGEST)}", indent=_INDENT)
 
 
 def print_line(sentence: str) -> None:
-    """Print a line on standard output and flush it, for those who follow."""
+    """Print a line on standard output and flush it, so that a pipe gets it at once."""
     _line(console(), clean(sentence, _LONGEST))
     sys.stdout.flush()
 

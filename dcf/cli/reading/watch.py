@@ -1,4 +1,4 @@
-"""The command `dcf watch`: follows a run until it is over. It changes nothing."""
+"""The command `dcf watch`: follows a run until it ends. It must not change anything."""
 
 import math
 import time
@@ -28,11 +28,11 @@ _EVERY_THERE_S: Final = 1.0
 
 
 def watch(workflow_id: RunArgument, as_json: JsonFlag = False) -> None:
-    """Watch a run until it is over: a live table on a terminal, elsewhere a line for each change.
+    """Watch a run until it ends: a live table on a terminal, elsewhere a line for each change.
 
     It does not matter where the run is worked on. Ctrl-C ends the watching, not the run.
 
-    Exit codes: 0 the run succeeded, 1 it did not, 130 interrupted before it was over.
+    Exit codes: 0 the run succeeded, 1 it did not, 130 interrupted before it ended.
 
     --json prints lines for people on standard error, and at the end what `dcf show --json` prints, but no findings.
     """
@@ -43,7 +43,7 @@ def watch(workflow_id: RunArgument, as_json: JsonFlag = False) -> None:
         with LiveProgress(quiet=as_json, stderr=as_json) as progress:
             document = _follow(workflow_id, progress)
     except KeyboardInterrupt:
-        views.say(f"Interrupted. Run {workflow_id} goes on; `{program()} watch {workflow_id}` watches it again.")
+        views.say(f"Interrupted. Run {workflow_id} continues; `{program()} watch {workflow_id}` watches it again.")
         raise
     if as_json:
         print_json(document)

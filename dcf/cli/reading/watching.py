@@ -11,7 +11,7 @@ from typing import Any, Final
 _EVERY_S: Final = 2.0
 _CLEAR: Final = "\x1b[H\x1b[2J\x1b[3J"
 _AGES: Final = re.compile(r"\d+(?:\.\d+)? (?:ms|s|min|h|d)\b")
-"""What goes on by itself: only a terminal is told that a state is a second older."""
+"""Ages, which always grow: a change of an age alone is shown only on a terminal."""
 
 
 class _Screen(io.StringIO):

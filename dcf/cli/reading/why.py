@@ -25,7 +25,7 @@ _OPEN: Final = frozenset({"running", "paused", "blocked"})
 
 def why(
     workflow_id: OptionalRun = None,
-    state: Annotated[str | None, typer.Argument(help="Only this state, also one that waits for others.")] = None,
+    state: Annotated[str | None, typer.Argument(help="Only this state, also if it waits for others.")] = None,
     file: Annotated[
         Path | None, typer.Option(help="Of a run that was exported to this file: as it was then. No RUN, but STATE.")
     ] = None,
@@ -33,7 +33,7 @@ def why(
 ) -> None:
     """Explain why a run, or one state of it, does not move, and what helps.
 
-    What is stuck comes first. Reported is what is at the root, not each state that waits for it.
+    What is stuck comes first. A cause is reported once, not for each state that waits for it.
     """
     if file is not None and state is not None:
         raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
@@ -109,13 +109,13 @@ def print_explanation(document: Mapping[str, Json]) -> None:
 
 
 def print_findings(findings: Sequence[Mapping[str, Json]]) -> None:
-    """Print what holds a run up, below the run: what is stuck, and else the first of what goes on by itself."""
+    """Print what holds a run up, below the run: all that is stuck, else the first finding about normal progress."""
     for finding in [one for one in findings if one.get("stuck")] or findings[:1]:
         print_finding(finding)
 
 
 def print_finding(finding: Mapping[str, Json]) -> None:
-    """Print one finding: what is stuck in yellow, what goes on by itself in plain."""
+    """Print one finding: yellow if it is stuck, plain if it ends automatically."""
     out = console()
     mark, style = ("!", "yellow") if finding.get("stuck") else ("·", "")
     told = f"{mark} {finding['cause']}: {clean(finding['sentence'], _LONGEST)}"

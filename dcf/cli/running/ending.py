@@ -73,7 +73,7 @@ def command_again(arguments: Sequence[str]) -> str | None:
 
 
 def _counts(states: Mapping[str, Json]) -> str:
-    """Return how many states there are of each status: that a run has ended says nothing of them."""
+    """Return how many states there are of each status, which the status of the run does not tell."""
     counts = Counter(str(doc["status"]) for doc in states.values())
     listed = [f"{counts[status]} {status}" for status in _ORDER if counts[status]]
     return f"{len(states)} {'state' if len(states) == 1 else 'states'}: {', '.join(listed)}"

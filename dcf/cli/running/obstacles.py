@@ -1,6 +1,6 @@
 """Tells the user of `dcf run` or `dcf watch` why it waits: Redis refuses writes, or does not answer, or no server does.
 
-It changes nothing.
+It must not change anything.
 """
 
 import time
@@ -20,7 +20,7 @@ _EVERY_S: Final = 2.0
 
 
 class Obstacle:
-    """What keeps calls from succeeding; said once when it comes, and once when it is gone."""
+    """The finding that keeps calls from succeeding: said once when it comes, and once when it is gone."""
 
     def __init__(self, health: "Health", say: Callable[[str], None]) -> None:
         self._health = health

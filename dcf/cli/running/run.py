@@ -1,6 +1,6 @@
 """The command `dcf run`: starts everything that a run needs, and stops it at the end.
 
-What carries a run out is imported when there is a run to carry out: `dcf --help` imports this module too.
+The modules that carry a run out are imported only for a run: `dcf --help` imports this module too.
 """
 
 import sys

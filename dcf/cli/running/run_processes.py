@@ -144,5 +144,5 @@ def _keys_of(job: Job, place: RunPlace) -> Iterator[_KeyPair]:
 def _delete_key(place: RunPlace, key_id: str) -> None:
     try:
         place.found.keys.delete(key_id)
-    except DcfError as error:  # what became of the run is told all the same
+    except DcfError as error:  # the outcome of the run is printed anyway
         log.warning("API key %s of this run was not deleted (%s); it expires automatically", key_id, error.message)

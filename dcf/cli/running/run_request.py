@@ -1,4 +1,4 @@
-"""What `dcf run` is asked to do: a workflow, its input, who works on it and how. Starts nothing."""
+"""The order to `dcf run`: a workflow, its input, who works on it and how. It must not start anything."""
 
 import hashlib
 import re
@@ -28,9 +28,9 @@ class Job:
     """The workflow to run, its input, and the settings of the run.
 
     `copies` is the number of worker processes; with none, the functions run in this process. `direct` leaves out the
-    server: the tools are called in the process that needs them. `elsewhere` has the agents of Tasks that nobody works
-    on here, such as a person's; `hosted` has those of Tasks that the agents of `agents_file` do. With no other Task
-    there need be no `workers`.
+    server: the tools are called in the process that needs them. `elsewhere` has the agents of Tasks that no process
+    here works on, such as a person's; `hosted` has those of Tasks that the agents of `agents_file` do. With no other
+    Task there need be no `workers`.
     """
 
     definition: Definition
@@ -59,7 +59,7 @@ class Job:
 
     @property
     def agents(self) -> dict[str, list[str]]:
-        """Who may take each Task."""
+        """The agents that may lease each Task."""
         named = {**self.hosted, **self.elsewhere}
         return {name: list(named.get(name, self.agent_ids)) for name in self.definition.skills}
 

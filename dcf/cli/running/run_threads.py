@@ -28,7 +28,7 @@ class WorkerThreads:
         self._name = name
         self._stop = threading.Event()
         self._deaths = 0
-        self._in_vain = 0
+        self._since_progress = 0
         self._last = ""
         self._failure: DcfError | None = None
 
@@ -41,18 +41,18 @@ class WorkerThreads:
         self._stop.set()
 
     def check(self) -> None:
-        """Raise if the worker keeps ending and is not started again any more."""
+        """Raise if the worker keeps ending and is no longer restarted."""
         if self._failure is not None:
             raise self._failure
 
     def deaths(self) -> str | None:
-        """Return a sentence about how often the worker ended by itself; None if it did not."""
+        """Return a sentence about how often the worker ended unexpectedly; None if it did not."""
         times = "once" if self._deaths == 1 else f"{self._deaths} times"
         return f"{self._name} ended {times} ({self._last})" if self._deaths else None
 
     def forgive(self) -> None:
-        """Count from now on how often the worker ends in vain: there was progress."""
-        self._in_vain = 0
+        """Count the unexpected ends of the worker from now on, since there was progress."""
+        self._since_progress = 0
 
     def _keep(self) -> None:
         while not self._stop.is_set() and self._failure is None:
@@ -68,15 +68,15 @@ class WorkerThreads:
         if self._stop.is_set():
             return
         self._deaths += 1
-        self._in_vain += 1
+        self._since_progress += 1
         self._last = clean(why)
-        if self._in_vain >= MOST_DEATHS:
+        if self._since_progress >= MOST_DEATHS:
             self._failure = ProcessFailed(f"{self.deaths()}.")
 
 
 def start_here(job: Job, place: RunPlace, stack: ExitStack) -> Planner:
     """Load the functions and serve them in this process, until the stack is closed."""
-    stack.enter_context(printed_beside())
+    stack.enter_context(output_to_stderr())
     functions = {} if job.workers is None else load_functions(job.workers, job.states)
     from dcf.tools.calling.direct import DirectTools, control_plane_here
 
@@ -90,7 +90,7 @@ def start_here(job: Job, place: RunPlace, stack: ExitStack) -> Planner:
 
 
 @contextmanager
-def printed_beside() -> Iterator[None]:
+def output_to_stderr() -> Iterator[None]:
     """Let standard error take what functions print: standard output is for the result alone."""
     sys.stdout.flush()
     result = os.dup(1)

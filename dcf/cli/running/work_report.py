@@ -1,6 +1,6 @@
 """Tells what `dcf worker` does: people now and then, on standard error; programs of each state, on standard output.
 
-A reader that goes away keeps nobody from working.
+A reader that goes away does not stop the work.
 """
 
 import sys
@@ -18,7 +18,7 @@ _EVERY_S: Final = 2.0
 
 
 class WorkReport:
-    """Counts the states of a worker, and tells of them."""
+    """Counts the states of a worker, and reports them."""
 
     def __init__(self, agent_id: str, *, as_json: bool) -> None:
         self._who = f"worker {agent_id}"
@@ -47,7 +47,7 @@ class WorkReport:
         self._note("failed", work, error=error, cause=cause)
 
     def lost(self, work: Work, why: str) -> None:
-        """Tell that no result of a state was accepted, or that it was given back."""
+        """Report that no result of a state was accepted, or that the state was released."""
         self._note("lost", work, why=why)
 
     def stopping(self, signal_name: str, grace_s: float) -> None:
@@ -60,7 +60,7 @@ class WorkReport:
         self._say(f"{signal_name}: takes no new states; {event}. A second signal ends it at once.")
 
     def stopped(self, given_back: list[Work]) -> None:
-        """Tell what became of everything."""
+        """Report the totals, and the states that were released."""
         names = [work.name for work in given_back]
         if self._as_json:
             self._print({"event": "stopped", **self._counts, "given_back": names})

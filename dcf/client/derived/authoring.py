@@ -1,4 +1,4 @@
-"""What the clients do for the verbs of the toolset authoring. Derived from their descriptions."""
+"""Methods of the clients for the verbs of the toolset authoring. Derived from their descriptions."""
 
 from dcf.client.calls import call_tool
 from dcf.client.exchange import Conversation

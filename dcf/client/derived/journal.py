@@ -1,4 +1,4 @@
-"""What the clients do for the verbs of the toolset journal. Derived from their descriptions."""
+"""Methods of the clients for the verbs of the toolset journal. Derived from their descriptions."""
 
 from dcf.client.arguments import JsonObject, Moment, moment_text, object_text, request_id_for
 from dcf.client.calls import call_pages, call_tool

@@ -1,4 +1,4 @@
-"""What the clients do for the verbs of the toolset redis_json. Derived from their descriptions."""
+"""Methods of the clients for the verbs of the toolset redis_json. Derived from their descriptions."""
 
 from typing import Literal
 

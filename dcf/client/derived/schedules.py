@@ -1,4 +1,4 @@
-"""What the clients do for the verbs of the toolset schedules. Derived from their descriptions."""
+"""Methods of the clients for the verbs of the toolset schedules. Derived from their descriptions."""
 
 from dcf.client.arguments import request_id_for
 from dcf.client.calls import call_pages, call_tool

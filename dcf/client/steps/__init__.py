@@ -1,1 +1,1 @@
-"""What the clients do for verbs of which one use takes several calls."""
+"""Methods of the clients for verbs of which one use takes several calls."""

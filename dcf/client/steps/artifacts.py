@@ -1,4 +1,4 @@
-"""The verbs of a client for artifacts: bytes in, bytes out, in parts by themselves."""
+"""The verbs of a client for artifacts: bytes in, bytes out. They split and join parts automatically."""
 
 import base64
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""How a client reads what happened in a run, and all of it, page by page.
+"""Reads the history of a run, and all of a run, page by page.
 
-What is followed is asked for again with growing pauses, from the last event that was seen: so a connection that breaks,
-or a server that starts again, loses and repeats nothing.
+To follow a run, the client asks again with growing pauses, from the last event that was seen. After a broken connection
+or a restart of the server, no event is lost or repeated.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,13 +30,13 @@ def events(
     newest_first: bool = False,
     cursor: str | None = None,
 ) -> Stream[RunEvent]:
-    """Yield what happened in a run, in order; with `follow` also what happens next, until the run is over.
+    """Yield the events of a run, in order; with `follow` also new ones, until the run ends.
 
-    `states` (paths, or names wherever they are), `types`, `since` and `until` choose events. `cursor` is the `id` of
-    an event: go on after it. What is yielded has no gap and nothing twice, also over a broken connection.
+    `states` (paths, or names wherever they are), `types`, `since` and `until` choose events. `cursor` is the `id` of an
+    event: continue after it. The events have no gap and no repetition, also over a broken connection.
     """
     if follow and (newest_first or until is not None):
-        raise InvalidArgument("follow goes on from the oldest event.", "Leave out newest_first and until, or follow.")
+        raise InvalidArgument("follow begins with the oldest event.", "Leave out newest_first and until, or follow.")
     wanted = given(
         states_json=listed(states),
         types_json=listed(types),
@@ -76,7 +76,7 @@ def export(workflow_id: str) -> Conversation[RunExport]:
 def _events(workflow_id: str, wanted: dict[str, Json], last: str | None, *, follow: bool) -> Stream[RunEvent]:
     waits = pauses()
     while True:
-        # The status is read before the events: those of a run that was over by then are all there.
+        # The status is read before the events: if the run had ended by then, all its events are there.
         is_last = not follow or (yield from status_of(workflow_id)) != "running"
         arguments = {"workflow_id": workflow_id, **wanted}
         page = accepted((yield ToolCall("read_run_events", {**arguments, **given(cursor=last)})))

@@ -1,4 +1,4 @@
-"""Gives a state back: with the token of its lease, or as an operator, whoever holds it."""
+"""Ends the lease on a state: its holder by the lease token, an operator without it."""
 
 from dcf.client.calls import call_tool
 from dcf.client.exchange import Conversation
@@ -15,9 +15,9 @@ def release(
     epoch: int | None = None,
     reason: str | None = None,
 ) -> Conversation[ReleasedState]:
-    """End the lease on a state, whoever holds it, so that another agent can take it. A right of operators.
+    """End the lease on a state so that another agent can acquire it. Needs the rights of an operator.
 
-    With the `lease_token`, its holder gives the state back unfinished.
+    With the `lease_token`, its holder releases the state unfinished.
     """
     return call_tool(
         ReleasedState,

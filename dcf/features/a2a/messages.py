@@ -1,4 +1,4 @@
-"""What clients of the A2A protocol (1.0, JSON) send and get: messages, tasks, the agent card. Pure.
+"""Messages, tasks and the agent card of the A2A protocol (1.0, JSON), as clients send and get them. Pure.
 
 A task is a run, and its id the run's. Only what this server can do is said in the card.
 """
@@ -14,7 +14,7 @@ WORKFLOW: Final = "workflow"
 """Member of a message's metadata that names which workflow is meant."""
 
 CONTEXT_TAG: Final = "a2a:"
-"""What the tag of a run begins with that keeps the client's contextId."""
+"""The beginning of the tag of a run that keeps the client's contextId."""
 
 _LONGEST_CONTEXT: Final = 60
 _STATES: Final = {
@@ -67,14 +67,14 @@ def workflow_of(message: Mapping[str, Json], served: Sequence[str]) -> str:
 
 
 def context_tag(message: Mapping[str, Json]) -> list[str]:
-    """Return the tag that keeps the client's context; none for one that is no short plain text."""
+    """Return the tag that keeps the client's context; none if the context is not a short plain text."""
     context = message.get("contextId")
     is_short = isinstance(context, str) and context.isprintable() and 0 < len(context) <= _LONGEST_CONTEXT
     return [f"{CONTEXT_TAG}{context}"] if is_short else []
 
 
 def task_of(meta: Mapping[str, Json], output: Json) -> dict[str, Json]:
-    """Return a run as a task; the output of one that succeeded is its artifact."""
+    """Return a run as a task; the output of a succeeded run is its artifact."""
     run, status = meta["workflow_id"], str(meta["status"])
     kept = (tag.removeprefix(CONTEXT_TAG) for tag in meta.get("tags") or () if tag.startswith(CONTEXT_TAG))
     told: dict[str, Json] = {"state": _STATES[status]}

@@ -146,7 +146,7 @@ class _A2AEndpoint(HttpEndpoint):
         return await self._task(run, caller)
 
     async def _ended(self, run: str, caller: Caller, wait_s: float) -> Json:
-        """Return the task once its run is over, or as it stands after a while."""
+        """Return the task once its run has ended, or in its present state after a while."""
         until, pause = anyio.current_time() + wait_s, _FIRST_PAUSE_S
         while (task := await self._task(run, caller))["status"]["state"] == "TASK_STATE_WORKING":
             if anyio.current_time() + pause > until:

@@ -39,7 +39,7 @@ _INSTRUCTIONS: Final = 4_000
 
 
 class Contexts:
-    """What agents must know to go on."""
+    """The context that agents need to continue."""
 
     def __init__(
         self, plane: ControlPlane, views: RunViews, run_list: RunList, work: WorkFinding, journal: Journal, desk: Desk
@@ -186,7 +186,7 @@ def _steps(
         yield Step(tool="read_journal", arguments=where | {"open": True}, why="Issues block the run; it shows them.")
         if agent is not None and view.meta.planner_agent_id == agent:
             told = {"issue": view.meta.blocked_by[0].issue, "how": "<how it was resolved>", "agent_id": agent}
-            yield Step(tool="resolve_issue", arguments=where | told, why="Nobody gets a lease until it is resolved.")
+            yield Step(tool="resolve_issue", arguments=where | told, why="No lease is granted until it is resolved.")
     elif agent is not None and ready and not held:
         yield _of_state(agent, run, view, ready[0].state)
     if agent is None:

@@ -1,4 +1,4 @@
-"""What an agent is answered that asks where it is. Loads the standard library only, since clients read it too."""
+"""The answer to an agent that asks for its context. Imports the standard library only, since clients read it too."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

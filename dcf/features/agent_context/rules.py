@@ -1,7 +1,8 @@
-"""What an agent that lost its memory must know first, cut to a number of bytes: the most important first. Pure.
+"""The context for an agent that lost its memory, cut to a number of bytes: the most important first. Pure.
 
 It is made of pieces in the order of their importance. A piece that does not fit is left out and counted, and the next
-one is tried, so that one long text does not hide what is short. What was left out is said, with the call that shows it.
+one is tried, so that one long text does not hide short ones. Parts that were left out are named, with the call that
+shows them.
 """
 
 from collections import Counter
@@ -25,7 +26,7 @@ MOST_RUNS: Final = 5
 """Runs that a context describes."""
 
 _SAID: Final = 400
-"""Bytes that the parts of an answer need beside its pieces."""
+"""Bytes that the parts of an answer need in addition to its pieces."""
 
 _HOW: Final[dict[str, str]] = {
     "runs": "`list_runs`",
@@ -45,7 +46,7 @@ SECTIONS: Final = tuple(_HOW)
 
 @record(frozen=True, slots=True, kw_only=True)
 class ContextQuery:
-    """Whose context is wanted: that of an agent, of the runs with the tag of a session, or of one run.
+    """The subject of a context: an agent, the runs with the tag of a session, or one run.
 
     `project`: only runs of it.
     """
@@ -79,7 +80,7 @@ class Fitted:
 
 
 def fitted(pieces: Iterable[ContextPiece], max_bytes: int) -> Fitted:
-    """Return as many pieces as fit into so many bytes as JSON, in their order; of each part the first that fit."""
+    """Return the pieces that fit into `max_bytes` of JSON, in their order; of each part the first that fit."""
     room, shown, missing = max_bytes - _SAID, dict[str, list[Json]](), Counter[str]()
     for piece in pieces:
         size = byte_length(piece.item) + len(piece.section) + 8
@@ -95,7 +96,7 @@ def fitted(pieces: Iterable[ContextPiece], max_bytes: int) -> Fitted:
 
 
 def entry_piece(section: str, workflow_id: str, entry: JournalEntry) -> ContextPiece:
-    """Return an entry of a journal as a piece, without what an agent does not need to go on."""
+    """Return an entry of a journal as a piece, with only the fields that an agent needs to continue."""
     names = ("entry", "at", "agent", "state", "details", "blocks")
     kept: dict[str, Json] = {name: value for name, value in entry.as_json().items() if name in names}
     return ContextPiece(

@@ -1,8 +1,8 @@
 """Artifacts: bytes or text that a run keeps, immutable, with type, size, SHA-256 and where they came from. Pure.
 
-An artifact is put whole, or in parts of any order that any process may send; it is there once all parts are. What was
-put under an id stays: the same content again is the same artifact, other content is refused. An upload has an id of
-its own, under which its parts are kept, so that one that was dropped never touches the parts of the next.
+An artifact is put whole, or in parts of any order that any process may send; it is there once all parts are. The
+content of an id stays: the same content again is the same artifact, other content is refused. An upload has an id of
+its own, under which its parts are kept, so that a dropped upload never touches the parts of the next.
 """
 
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ class ArtifactPart:
 
 @record(frozen=True, slots=True, kw_only=True)
 class ArtifactKind:
-    """What an artifact is, besides its bytes, and where it came from; the same for all its parts.
+    """The type and the origin of an artifact; the same for all its parts.
 
     `attempt` is that of the state when it was put.
     """
@@ -72,7 +72,7 @@ class ArtifactKind:
     metadata: Mapping[str, Json]
 
     def is_like(self, other: "ArtifactKind") -> bool:
-        """Return True if name and type are the same; whoever puts the same bytes later changes nothing."""
+        """Return True if name and type are the same; a later put of the same bytes does not change the artifact."""
         return (self.name, self.content_type) == (other.name, other.content_type)
 
 
@@ -150,9 +150,9 @@ class ArtifactLimits:
 
 @record(frozen=True, slots=True, kw_only=True)
 class ArtifactFound:
-    """What was read: the run, the artifact and its upload if there are, and how much the run has of both.
+    """The data for a decision: the run, the artifact and its upload if there are, and how much the run has of both.
 
-    `prefix` is what the run's bytes in the artifact store are kept under.
+    `prefix` is the prefix of the run's bytes in the artifact store.
     """
 
     now: int
@@ -199,7 +199,7 @@ class ArtifactStands:
 class ArtifactChange:
     """The answer of a decision and what it writes. `is_content`: the part's bytes go into Redis with it.
 
-    `grows` are the bytes that the run has more, `drops` the upload that is over.
+    `grows` are the bytes that the run has more, `drops` the upload that has ended.
     """
 
     answer: ArtifactStands | Refusal

@@ -1,4 +1,4 @@
-"""What callers say of artifacts: types, digests, ids and cursors, read and checked. Pure."""
+"""The texts in requests about artifacts: types, digests, ids and cursors, read and checked. Pure."""
 
 import hashlib
 import re

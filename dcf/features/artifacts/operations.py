@@ -1,8 +1,8 @@
-"""The operations on artifacts: put, read, list, and clean up what nobody finishes or owns any more.
+"""The operations on artifacts: put, read, list, and delete abandoned uploads and bytes of deleted runs.
 
 Short content is kept in Redis with its record, in one transaction. Longer content is written to the artifact store
-first and named by a record afterwards, so that a record always has its bytes; what a process leaves when it dies in
-between is below a name that `cp:idx:blobs` or `cp:idx:uploads` has, and the clock's processes delete it.
+first and named by a record afterwards, so that a record always has its bytes. If a process dies in between, its bytes
+are below a name in `cp:idx:blobs` or `cp:idx:uploads`, and the processes of the timer loop delete them.
 """
 
 import hashlib
@@ -79,7 +79,7 @@ class Artifacts:
         self._clean_at = 0.0
 
     def put(self, given: PartGiven) -> ArtifactStands | Refusal:
-        """Keep an artifact, or one part of it. The same again is no error and writes nothing. Raise UnknownRun."""
+        """Keep an artifact, or one part of it. A repetition is not an error and has no effect. Raise UnknownRun."""
         state = given.kind.state
         path = None if state is None else self._plane.place(given.workflow_id, state).path
         given = _with_state(given, path)
@@ -136,7 +136,7 @@ class Artifacts:
         )
 
     def forget_run(self, prefix: str) -> None:
-        """Delete the bytes of a run that is gone; where the store does not answer, the clock does it later."""
+        """Delete the bytes of a deleted run; if the store does not answer, the timer loop deletes them later."""
         try:
             self._delete_orphan(prefix)
         except StoreUnavailable as error:
@@ -169,7 +169,7 @@ class Artifacts:
         return done
 
     def _drop(self, stale: StaleUpload) -> int:
-        """Drop an upload, if nobody goes on with it, and delete its bytes unless an artifact was made of them."""
+        """Drop an abandoned upload, and delete its bytes unless an artifact was made of them."""
         run, name = stale.workflow_id, stale.artifact_id
         answer = self._store.transact(run, name, partial(rules.drop, upload_id=stale.upload_id))
         found = None if answer is None else self._store.read(run, name)

@@ -1,4 +1,4 @@
-"""What the verbs of artifacts answer. Loads the standard library only, since clients read it too."""
+"""The answers of the verbs of artifacts. Imports the standard library only, since clients read it too."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

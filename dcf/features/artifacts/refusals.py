@@ -38,7 +38,7 @@ def other_upload(artifact_id: str) -> Refusal:
     return Refusal(
         code="conflict",
         message=f"Another upload of artifact '{artifact_id}' is under way, with another part of this number.",
-        hint="Use another `artifact_id`, or wait: an upload that nobody goes on with is dropped after a day.",
+        hint="Use another `artifact_id`, or wait: an abandoned upload is dropped after a day.",
     )
 
 
@@ -55,7 +55,7 @@ def damaged(artifact_id: str) -> Refusal:
     """Refuse to hand out bytes that are not those that were put."""
     return Refusal(
         code="damaged",
-        message=f"What is kept of artifact '{artifact_id}' is not what was put, or is not there any more.",
+        message=f"The stored content of artifact '{artifact_id}' is damaged or missing.",
         hint="Restore the artifact store from a backup, or put the content under another id.",
     )
 
@@ -100,7 +100,7 @@ def run_takes_none(status: str) -> Refusal:
     """Refuse because nothing is added to a run that is closed."""
     return Refusal(
         code="run_over",
-        message=f"The run is {status}: it takes no artifacts any more.",
+        message=f"The run is {status}: it no longer takes artifacts.",
         hint="Put artifacts before the run is finalized, or into a new run.",
     )
 

@@ -1,4 +1,4 @@
-"""Bytes of artifacts over plain HTTP, beside /mcp and with the same key: no model need carry them as Base64.
+"""Bytes of artifacts over plain HTTP, next to /mcp and with the same key: no model need carry them as Base64.
 
 `PUT /artifacts/RUN?name=report.pdf` takes the body as the content, or a part of it, and answers as `put_artifact` does;
 `GET /artifacts/RUN/ARTIFACT` streams the content. Each is the tool, behind its checks, scopes, quotas and projects.
@@ -124,7 +124,7 @@ class _GetBytes(HttpEndpoint):
         return StreamingResponse(pieces, status, headers, artifact["content_type"])
 
     async def _pieces(self, run: str, artifact_id: str, sha256: str, begin: int, end: int) -> AsyncIterator[bytes]:
-        """Yield the bytes; break the connection off where they cannot be read, so that nobody takes a part for all."""
+        """Yield the bytes; break the connection off if they cannot be read, so that no client takes a part for all."""
         while begin < end:
             read = self.application.artifacts.read
             found = await anyio.to_thread.run_sync(read, run, artifact_id, begin, min(_PIECE, end - begin))

@@ -73,7 +73,7 @@ def begin(found: ArtifactFound, wish: ArtifactPut, limits: ArtifactLimits) -> Ar
 
 
 def add_part(found: ArtifactFound, wish: ArtifactPut, limits: ArtifactLimits, upload_id: str) -> ArtifactChange:
-    """Note that a part is kept, in the upload under whose id it was; refuse where that is not under way any more."""
+    """Note that a part is kept, in the upload under whose id it was; refuse if that upload is no longer under way."""
     begun = begin(found, wish, limits)
     upload = found.upload
     is_noted = upload is not None and wish.part.number in upload.parts
@@ -109,7 +109,7 @@ def finish(found: ArtifactFound, upload_id: str, sha256: str, expected: str | No
 
 
 def drop(found: ArtifactFound, upload_id: str) -> ArtifactChange:
-    """Drop an upload that nobody goes on with."""
+    """Drop an abandoned upload."""
     upload = found.upload
     is_due = upload is not None and upload.touched_at + UPLOAD_LIFE_S * SECOND <= found.now
     if upload is None or upload.upload_id != upload_id or not is_due:

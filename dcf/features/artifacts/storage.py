@@ -1,9 +1,9 @@
 """Artifacts in Redis: their records, what is kept of them in Redis itself, and which bytes are in the artifact store.
 
-One packet has WATCH and the reads, another MULTI, the record, short content, an event and EXEC. Bytes in the artifact
-store are named by run, creation time of the run, artifact and upload, so that no two uploads and no two runs share any:
-what is deleted is nobody else's. `cp:idx:blobs` names a run before the first of its bytes is there, and until the last
-is gone. Decides nothing.
+One round trip has WATCH and the reads, another MULTI, the record, short content, an event and EXEC. Bytes in the
+artifact store are named by run, creation time of the run, artifact and upload. So no two uploads and no two runs share
+bytes, and a deletion affects one upload only. `cp:idx:blobs` names a run before the first of its bytes is there, and
+until the last is gone. This module must not decide.
 """
 
 import logging
@@ -80,7 +80,8 @@ class ArtifactStore:
     ) -> ArtifactStands | Refusal | None:
         """Read, decide, commit; retry after a lost race. None: there is no such run.
 
-        `state` is one whose attempt is told. `content` is the name and the bytes of what a decision may have kept.
+        The event has the attempt of `state`. `content` is the name and the bytes of the content that a decision may
+        keep.
         """
         run = keys_of(workflow_id)
 
@@ -159,11 +160,11 @@ class ArtifactStore:
         self._connections.send(("ZADD", BLOBS, micros(clock), prefix))
 
     def forget_blobs(self, prefix: str) -> None:
-        """Note that nothing is below this name any more."""
+        """Note that nothing is below this name now."""
         self._connections.send(("ZREM", BLOBS, prefix))
 
     def orphans(self, after: int, most: int) -> tuple[list[str], int]:
-        """Return names of bytes whose run is gone, among so many entries of the index, and where to look next."""
+        """Return names of bytes whose run is gone, among `most` entries of the index, and where to look next."""
         clock, raw = self._connections.send(
             ("TIME",), ("ZRANGE", BLOBS, f"({after}", "+inf", "BYSCORE", "LIMIT", 0, most, "WITHSCORES")
         )
@@ -208,7 +209,7 @@ class ArtifactStore:
         return len(stale), int(float(raw[-1])) if len(entries) == most else 0
 
     def settle_upload(self, stale: StaleUpload) -> None:
-        """Take an upload that is over off the index; one that goes on is looked at again when it is due."""
+        """Take an ended upload off the index; an upload under way is looked at again when it is due."""
         run = keys_of(stale.workflow_id)
         clock, found = self._connections.send(("TIME",), ("HGET", run.of("uploads"), stale.artifact_id))
         upload = None if found is None else read_upload(load(found))

@@ -1,1 +1,1 @@
-"""What agents work by: workflows, jobs, personas and rules in versions."""
+"""The definitions for agents: workflows, jobs, personas and rules in versions."""

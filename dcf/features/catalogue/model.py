@@ -1,7 +1,7 @@
-"""Definitions of the catalogue: what agents work by, under a name, in versions that each have a hash. Pure.
+"""Definitions of the catalogue, for the work of agents: under a name, in versions that each have a hash. Pure.
 
 A definition is a workflow, job, persona, rule, contract, template or schema. It is for everybody, for a project, or for
-a session, and then expires. The newest version stands in its entry of a text index; of older ones the entry keeps the
+a session, and then expires. The newest version is in its entry of a text index; of older ones the entry keeps the
 hashes. `core/listing/runs.py`, the list of runs, is something else.
 """
 
@@ -36,7 +36,7 @@ _SHORT_SHA: Final = 8
 
 
 class DefinitionKind(StrEnum):
-    """What a definition is."""
+    """The kind of a definition."""
 
     WORKFLOW = "workflow"
     JOB = "job"
@@ -109,7 +109,7 @@ class NewDefinition:
 
     @property
     def said(self) -> dict[str, Json]:
-        """What the definition says, whatever its name: the hash is taken over it."""
+        """The content of the definition without its name: the hash is taken over it."""
         return {
             "kind": str(self.kind),
             "content": self.content,
@@ -135,7 +135,7 @@ class NewDefinition:
 
 @record(frozen=True, slots=True, kw_only=True)
 class CataloguedDefinition:
-    """A definition as the catalogue has it: all but its content, which is kept beside it."""
+    """A definition as the catalogue has it: all but its content, which has a key of its own."""
 
     kind: DefinitionKind
     name: str
@@ -228,7 +228,7 @@ def next_definition(wish: NewDefinition, there: CataloguedDefinition | None, now
 
 
 def taken_version(wish: NewDefinition, there: CataloguedDefinition | None) -> Version | None:
-    """Return the version whose label the request takes for other content; None if it takes none."""
+    """Return the version whose label the request uses for other content; None if there is none."""
     if there is None or wish.version is None or wish.relabel:
         return None
     same = [one for one in there.versions if one.version == wish.version]
@@ -276,7 +276,7 @@ def outside_definition(
 
 
 def summary_of(found: CataloguedDefinition, score: int | None = None) -> dict[str, Json]:
-    """Return what is told of a definition without its content."""
+    """Return the description of a definition without its content."""
     written = write_definition(found)
     versions = [one["version"] for one in written.pop("versions")]
     told = {**written, "sha256": found.newest.sha256, "version": found.newest.version, "versions": versions}

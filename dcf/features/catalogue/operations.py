@@ -189,7 +189,7 @@ class DefinitionCatalogue:
         return DefinitionsPage(definitions=found, total=page.total, exact=page.exact, next_cursor=page.next_cursor)
 
     def contents(self, definitions: Iterable[CataloguedDefinition]) -> list[Json]:
-        """Return the contents of the newest versions of definitions; None for one that is gone, or kept elsewhere."""
+        """Return the contents of the newest versions of definitions; None if one is deleted, or kept elsewhere."""
         ids = [one.entry_id for one in definitions]
         found = self._index.get_all(ids)[0] if ids else []
         return [None if one is None or not one.body else load(one.body) for one in found]
@@ -239,7 +239,7 @@ class DefinitionCatalogue:
         return self._index.put(as_definition_entry(made, content, revision), replaces=before)
 
     def _drop_oldest(self, before: CataloguedDefinition | None, made: CataloguedDefinition) -> None:
-        """Remove the contents of versions that are not listed any more."""
+        """Remove the contents of versions that are no longer listed."""
         listed = {one.sha256 for one in made.versions}
         for one in () if before is None else before.versions:
             if one.sha256 not in listed:
@@ -278,7 +278,7 @@ def _number(cursor: str) -> int:
 
 
 def _body(definition: CataloguedDefinition, body: str) -> TextEntry:
-    """Return the entry that keeps the content of a version which is not the newest any more; no search finds it."""
+    """Return the entry that keeps the content of a version which is no longer the newest; no search finds it."""
     return TextEntry(
         entry_id=body_id(definition, definition.newest.sha256),
         at=definition.newest.at,

@@ -1,4 +1,4 @@
-"""What verbs on the catalogue answer. Loads the standard library only, since clients read it too."""
+"""The answers of verbs on the catalogue. Imports the standard library only, since clients read it too."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -59,7 +59,7 @@ class ShownDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundDefinitions:
-    """Definitions, with scores where words were given. `total` is at least so many, or `total_is_exact`.
+    """Definitions, with scores where words were given. `total` is a minimum, or exact with `total_is_exact`.
 
     `redacted` counts the secrets that were taken out of what is shown.
     """

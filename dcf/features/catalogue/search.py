@@ -98,8 +98,8 @@ def _texts(value: Json) -> list[str]:
 class DefinitionQuery:
     """Request for a page of definitions: all tags, any keyword, every word of the text. Rules also by files.
 
-    `project` and `session` are whose definitions are seen beside those for everybody. `with_kept`: workflows that runs
-    of no project were started from, too; those of the project are seen anyway.
+    The definitions of `project` and `session` are seen in addition to those for everybody. `with_kept`: workflows that
+    runs of no project were started from, too; those of the project are seen anyway.
     """
 
     limit: int

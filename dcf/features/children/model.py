@@ -1,7 +1,7 @@
 """Child runs: which run a state starts, and what the state gets of it. Pure.
 
-A child is a run of its own. Its id follows from the parent's id, the path of the state and its epoch: whoever starts it
-again finds it, and a state that is entered anew starts another. The obligations between the two runs stand in their
+A child is a run of its own. Its id follows from the parent's id, the path of the state and its epoch. So a repeated
+start finds it, and a state that is entered again starts another. The obligations between the two runs are in their
 outboxes (`notices`), in the commit that causes them, and `features/children/operations.py` meets them.
 """
 
@@ -27,13 +27,13 @@ from dcf.values.json_text import Json, dump
 from dcf.values.records import replace
 
 CHILD: Final = "child"
-"""What ends the state, in the history."""
+"""The cause of the state's end, in the history."""
 
 REFUSED: Final = "DCF.ChildRefused"
 """Error of a state whose child was not started: too deep, beyond a quota, or by a key that may start nothing."""
 
 LOST: Final = "DCF.ChildLost"
-"""Error of a state whose child was deleted before it was over."""
+"""Error of a state whose child was deleted before it ended."""
 
 NOT_THERE: Final = "StepFunctions.StateMachineDoesNotExistException"
 """Error of a state whose definition is not kept, as on AWS."""
@@ -98,9 +98,9 @@ def started(link: Parent, child: str, meta: Mapping[str, Json]) -> Conclusion:
 
 
 def over(link: Parent, child: str, meta: Mapping[str, Json]) -> Conclusion:
-    """Return the end of a state whose child is over: its output, or its failure as AWS gives it.
+    """Return the end of a state whose child has ended: its output, or its failure as AWS gives it.
 
-    A child that goes on again, since somebody retries it or a power loss took its end back, is not stopped by that.
+    A child may continue again, since somebody retries it or a power loss took its end back. That end does not stop it.
     """
     status = str(meta.get("status"))
     told: dict[str, Json] = {"run": child, "run_status": status}
@@ -111,7 +111,7 @@ def over(link: Parent, child: str, meta: Mapping[str, Json]) -> Conclusion:
 
 
 def note_started(snapshot: Snapshot, request: RunRequest, link: Parent, child: str) -> RunDecision:
-    """Write into the parent's history that its child was started, or refuse: its state does not wait any more."""
+    """Write into the parent's history that its child was started, or refuse: its state no longer waits."""
     return once(snapshot, request, lambda: _note_started(snapshot, link, child))
 
 
@@ -135,7 +135,7 @@ def failed(link: Parent, error: str, cause: str) -> Conclusion:
 
 
 def ended_so(child: str, found: Mapping[str, Json]) -> Premise:
-    """Return the premise that this child is over, and ended as this meta document says."""
+    """Return the premise that this child has ended as this meta document says."""
 
     def holds(meta: Mapping[str, Json]) -> bool:
         return all(meta.get(name) == found.get(name) for name in ("status", "finished_at", "parent"))
@@ -163,7 +163,7 @@ def is_awaited(link: Parent) -> Premise:
 
 
 def is_forsaken(link: Parent) -> Premise:
-    """Return the premise that the parent's state does not wait for this child (any more)."""
+    """Return the premise that the parent's state does not wait, or no longer waits, for this child."""
     return Premise(other=_parent_of(link), holds=lambda snapshot: not _waits(snapshot, link))
 
 
@@ -173,7 +173,7 @@ def request_to_stop(parent: str) -> str:
 
 
 def was_stopped(child: str, parent: str) -> Premise:
-    """Return the premise that this child is over or gone, or was cancelled by its parent and retried since."""
+    """Return the premise that this child has ended or is deleted, or was cancelled by its parent and retried since."""
     known_by = fingerprint(request_to_stop(parent))
 
     def holds(snapshot: Snapshot) -> bool:

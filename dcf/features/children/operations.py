@@ -1,8 +1,9 @@
-"""Child runs: starts them, tells the parent of them, and stops those whose parent does not wait any more.
+"""Child runs: starts them, reports them to the parent, and stops them if their parent no longer waits.
 
-What is to be done stands in the outbox of parent or child, written by the commit that causes it, and is handed here by
-the deliveries. So it is done at least once, by any process; every step may be repeated (`features/children/model.py`).
-A child is started in the name of who created its parent, whoever let the parent come that far.
+The duties are entries in the outbox of parent or child, written by the commit that causes them. The deliveries pass
+them to this module. So each is done at least once, by any process; every step may be repeated
+(`features/children/model.py`). A child is started in the name of the creator of its parent, whichever agent completed
+the state before.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -62,8 +63,8 @@ class Children:
     def handle(self, workflow_id: str, entry: OutboxEntry) -> None:
         """Do what an entry of this run's outbox says, and remove it.
 
-        The clock finds out if what was done is lost, but not that a child goes on which nobody waits for. So an entry
-        by which one was stopped is removed only where it is seen to be.
+        The timer loop repairs a lost effect, but it does not notice a child that continues although no state waits for
+        it. So an entry that stopped a child is removed only where the child is seen to have stopped.
         """
         stopped: Premise | None = None
         match entry.type:
@@ -81,7 +82,7 @@ class Children:
             self._outbox.settle_if(workflow_id, entry, stopped)
 
     def _begin(self, workflow_id: str, path: str, epoch: int) -> None:
-        """Start the child of a state that waits for one; see to one that was started before."""
+        """Start the child of a state that waits for one; check a child that was started before."""
         child = children.child_id(workflow_id, path, epoch)
         request = _noted(child)
         reads = ReadSet(states=with_scopes([path]), inputs=(path,), whole_meta=True, run_receipts=(request.key,))
@@ -101,9 +102,9 @@ class Children:
             self._start(document, snapshot.inputs.get(path), link)
 
     def _begin_again(self, link: Parent, child: str, found: Mapping[str, Json], *, waits: bool) -> None:
-        """See to a child that is there: another process started it, or the clock asks how it stands.
+        """Check a child that exists: another process started it, or the timer loop asks for its status.
 
-        Whoever ended the state that waited for it owes that it is stopped, if it is to be.
+        The write that ended the waiting state has an outbox entry to stop the child, if it is to be stopped.
         """
         if read_parent(found.get("parent")) != link:
             if waits:
@@ -132,13 +133,13 @@ class Children:
             self._conclude(link, document, children.failed(link, children.NOT_THERE, cause))
         except InvalidArgument as error:
             self._conclude(link, document, children.failed(link, children.REFUSED, f"{error.message} {error.hint}"))
-        if isinstance(answer, Refusal) and answer != run_moved(link.run):  # it does not wait any more, if it is that
+        if isinstance(answer, Refusal) and answer != run_moved(link.run):  # in that case it no longer waits
             self._conclude(link, document, children.failed(link, children.REFUSED, f"{answer.code}: {answer.message}"))
 
     def _stop(self, workflow_id: str, path: str, epoch: int) -> Premise | None:
-        """Cancel a child whose parent does not wait for it any more. One that nobody waited for goes on.
+        """Cancel a child whose parent no longer waits for it. A child that no state waited for continues.
 
-        Return by what it is seen that it does not go on, if it may not.
+        Return the premise that it has stopped, if it must stop.
         """
         child = children.child_id(workflow_id, path, epoch)
         found, link = self._linked(child)
@@ -157,9 +158,9 @@ class Children:
         return children.was_stopped(child, link.run)
 
     def _tell_started(self, child: str) -> Premise | None:
-        """Tell the parent that its child was started. If it does not wait any more, the child is cancelled.
+        """Notify the parent that its child was started. If the parent no longer waits, the child is cancelled.
 
-        Return by what it is then seen that it does not go on.
+        Return the premise that it has then stopped.
         """
         found, link = self._linked(child)
         if found is None or link is None:
@@ -168,7 +169,7 @@ class Children:
             answer = self._note_started(child, found, link)
         except NotFound:  # the parent was deleted
             if not link.awaits_end:
-                return None  # it may have been told before, and the child is to outlive it
+                return None  # it may have been notified before, and the child is to outlive it
             answer = None
         if isinstance(answer, RunAnswer) or link.how == FOR_CALLBACK:
             return None
@@ -194,7 +195,7 @@ class Children:
         return answer
 
     def _tell_over(self, child: str) -> None:
-        """End the state of the parent that waits for this child, if the child is over."""
+        """End the state of the parent that waits for this child, if the child has ended."""
         found, link = self._linked(child)
         if found is None or link is None or found.get("status") == RunStatus.RUNNING or not link.awaits_end:
             return

@@ -1,4 +1,4 @@
-"""What a Task that starts a child run asks for: its input, read when the state is entered. Pure.
+"""The input of a Task that starts a child run, read when the state is entered. Pure.
 
 As on AWS: `StateMachineArn` names the definition, `Input` is the child's input, `Name` a name for it. `Agents` is dcf's
 own: who does the child's Tasks.
@@ -33,7 +33,7 @@ class ChildInput:
 
 
 def read_child_input(effective: Json) -> ChildInput:
-    """Read the input of a state that starts a child run; raise StateError for one that says nothing sensible."""
+    """Read the input of a state that starts a child run; raise StateError if it has no valid request."""
     found: dict[str, Any] = effective if isinstance(effective, dict) else {}
     unknown = sorted(found.keys() - FIELDS)
     if unknown:

@@ -1,6 +1,6 @@
-"""What a diagnosis is made of: the open states of a run, the time, and what is known of clock, agents and deliveries.
+"""The facts for a diagnosis: the open states of a run, the time, and the signs of timer loop, agents and deliveries.
 
-Data only; `runs.diagnosis` reads it, `core.diagnosis` and `core.state_findings` judge it.
+Data only; `operations` reads it, `judging` and `states` judge it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -44,12 +44,12 @@ NOT_TOLD: Final = Telling()
 
 @record(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What a diagnosis is made of. Times are the server's, in microseconds.
+    """The facts for a diagnosis. Times are the server's, in microseconds.
 
     `states` has the open states that were read and the Parallel and Map states around them, which `around` names;
-    `unread` counts further open ones. `due` is when the clock must look at a state. `seen` says when agents last called
-    a tool. `looked_at` is when any clock looked last, `patience` how long a clock may take. `refusal` says why a small
-    write was refused, `unreadable` what is wrong with the stored workflow. `platforms` are the kinds of agents'
+    `unread` counts further open ones. `due` is when the timer loop must look at a state. `seen` says when agents last
+    called a tool. `looked_at` is when any timer loop looked last, `patience` how long it may take. `refusal` says why a
+    small write was refused, `unreadable` what is wrong with the stored workflow. `platforms` are the kinds of agents'
     platforms, and `troubled` those that do not answer. `awaited` names the signals that states wait for. `untimed` are
     open states that must have a timer and have none.
     """
@@ -89,7 +89,7 @@ class Facts:
         return agent_id if kind == _MAILBOX else f"{agent_id} (on {kind})"
 
     def told(self, path: str) -> Telling:
-        """Return how the agents of this state were told."""
+        """Return how the agents of this state were notified."""
         return self.telling.get(path, NOT_TOLD)
 
 

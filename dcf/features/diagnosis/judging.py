@@ -71,7 +71,7 @@ def _about_run(facts: Facts) -> Iterator[RunFinding]:
         yield RunFinding(
             cause=Cause.STORE_REFUSES_WRITES,
             sentence=f"Redis refuses writes, so that nothing can change. {facts.refusal.message}",
-            remedy=remedies.mend_store(facts.refusal.remedy),
+            remedy=remedies.repair_store(facts.refusal.remedy),
             stuck=True,
             evidence={"error": facts.refusal.message},
         )
@@ -80,7 +80,7 @@ def _about_run(facts: Facts) -> Iterator[RunFinding]:
             ended = from_text(document.get("finished_at"))
             yield RunFinding(
                 cause=Cause.NOT_FINALIZED,
-                sentence=f"The run is {facts.meta.status.value} and was not finalized, so that it is kept for good.",
+                sentence=f"The run is {facts.meta.status.value} and was not finalized, so that it is kept permanently.",
                 remedy=remedies.finalize(run),
                 stuck=False,
                 since=ended,
@@ -148,7 +148,7 @@ def _not_started(facts: Facts) -> RunFinding:
     waiting = [path for path, doc in facts.states.items() if _awaits_start(doc, facts)]
     return RunFinding(
         cause=Cause.NOT_STARTED,
-        sentence="The run was created and not started: no agent was told.",
+        sentence="The run was created and not started: no agent was notified.",
         remedy=remedies.start(facts.workflow_id),
         stuck=is_stuck(facts.meta, facts.states.values()),
         since=created,
@@ -184,7 +184,7 @@ def _clock(facts: Facts) -> RunFinding | None:
         last = "No clock has ever looked" if facts.looked_at is None else f"No clock since {moment(facts.looked_at)}"
         return RunFinding(
             cause=Cause.CLOCK_ABSENT,
-            sentence=f"{last}: what state '{first}' waits for does not happen by itself.",
+            sentence=f"{last}: what state '{first}' waits for does not happen.",
             remedy=remedies.run_clock(),
             stuck=True,
             since=max(waiting[first], facts.looked_at or 0) if late > 0 else facts.looked_at,
@@ -194,7 +194,7 @@ def _clock(facts: Facts) -> RunFinding | None:
         return RunFinding(
             cause=Cause.CLOCK_LATE,
             sentence=f"The clock is late: state '{first}' was due at {moment(waiting[first])}.",
-            remedy=remedies.mend_clock(),
+            remedy=remedies.relieve_timer_loop(),
             stuck=True,
             since=waiting[first],
             evidence=evidence,
@@ -203,7 +203,7 @@ def _clock(facts: Facts) -> RunFinding | None:
 
 
 def _due_by_clock(path: str, doc: StateDoc, facts: Facts) -> int | None:  # noqa: PLR0911 - a line for each case
-    """Return when only the clock takes this state further; None if an agent may."""
+    """Return when only the timer loop takes this state further; None if an agent may."""
     if not _is_root(path, doc, facts):
         return None
     limits = [at for at in (doc.deadline, doc.heartbeat_due) if at is not None and at <= facts.now]

@@ -1,6 +1,6 @@
-"""What a diagnosis says: why a run does not move, in words and as facts, and the one thing to do about it. Data only.
+"""The result of a diagnosis: why a run does not move, in words and as facts, and the one remedy. Data only.
 
-`judging` makes the findings; every interface shows them in its own words and adds nothing.
+`judging` makes the findings; every interface shows them in its own words, without additions.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ class Cause(StrEnum):
 
 @record(frozen=True, slots=True, kw_only=True)
 class Remedy:
-    """What helps: a sentence, and the call of a verb that does it."""
+    """A remedy: a sentence, and the call of a verb that does it."""
 
     sentence: str
     tool: str
@@ -63,7 +63,7 @@ class Remedy:
 class RunFinding:
     """One cause. `since` is the server's time in microseconds, None if the documents do not tell.
 
-    `stuck`: nothing moves until somebody does something; False for what goes on by itself, such as a timer. A finding
+    `stuck`: nothing can happen without help; False for a wait that ends automatically, such as a timer. A finding
     on several states of one name, such as the iterations of a Map, has the first of them, and `count` says how many.
     """
 

@@ -53,7 +53,7 @@ class Explanation:
 
     @property
     def is_stuck(self) -> bool:
-        """True if something has to be done before the run goes on."""
+        """True if somebody has to act before the run continues."""
         return any(finding.stuck for finding in self.findings)
 
     def as_json(self) -> dict[str, Json]:
@@ -225,7 +225,7 @@ def _with_place(finding: RunFinding, definition: Definition) -> RunFinding:
 
 
 def _with_function(finding: RunFinding, definition: Definition) -> RunFinding:
-    """Return the finding with the function that a state which nobody takes means: other workers release the state."""
+    """Return the finding with the function of a state that is not claimed: workers without the function release it."""
     if finding.state is None or finding.cause is not Cause.NOT_TAKEN:
         return finding
     place = needs.place_of(definition, finding.state)
@@ -265,7 +265,7 @@ def _leading(machine: Machine, name: str) -> Mapping[str, None]:
 
 
 def _telling(told: Told, epoch: int) -> Telling:
-    """Return how the agents of a state were told of it in the visit of this epoch."""
+    """Return how the agents of a state were notified of it in the visit of this epoch."""
     sent, trouble = told.sent, told.trouble(epoch)
     mine = sent if sent is not None and sent.epoch == epoch else None
     return Telling(

@@ -12,7 +12,7 @@ from dcf.verbs.records.spread import SPREAD
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuggestedRemedy:
-    """What helps: a sentence, and the call that does it (`tool`, `arguments`; `destroys` where it does)."""
+    """A remedy: a sentence, and the call that does it (`tool`, `arguments`; `destroys` where it does)."""
 
     sentence: str
     call: Mapping[str, Json] | None = None
@@ -34,7 +34,7 @@ class ExplainedCause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedRun:
-    """What holds a run up, what is stuck first; `stuck` is true where somebody has to do something.
+    """The causes that hold a run up, stuck ones first; `stuck` is true where somebody has to act.
 
     Without findings nothing holds it up.
     """
@@ -50,9 +50,9 @@ class ExplainedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvent:
-    """Something that happened in a run. `id` orders events and is the cursor to go on from; `by` is who did it.
+    """An event of a run. `id` orders events and is the cursor to continue from; `by` is who did it.
 
-    `data` is what else the event tells, such as `agent_id`, `epoch` or `error`; in JSON these stand beside the rest.
+    `data` has the other fields of the event, such as `agent_id`, `epoch` or `error`; in JSON they are next to the rest.
     """
 
     id: str
@@ -91,7 +91,7 @@ class RunExport:
 
     @property
     def document(self) -> dict[str, Json]:
-        """What `dcf runs export` writes, and `dcf show --file` reads."""
+        """The document that `dcf runs export` writes, and `dcf show --file` reads."""
         lists = {"events": self.events, "journal": self.journal, "artifacts": self.artifacts}
         parts = {name: [dict(part) for part in several] for name, several in lists.items()}
         return {**(self.head or {}), "states": dict(self.states), **parts}

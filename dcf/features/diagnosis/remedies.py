@@ -1,6 +1,6 @@
-"""What helps against each cause that a diagnosis finds: a sentence, and one call. Decides nothing.
+"""The remedies for each cause that a diagnosis finds: a sentence, and one call. This module must not decide.
 
-What is to be filled in by whoever makes the call stands in angle brackets. Each interface words the call its own way.
+Words in angle brackets are to be filled in by the caller. Each interface words the call its own way.
 """
 
 import shlex
@@ -24,9 +24,9 @@ def start(run: str) -> Remedy:
 
 
 def assign(run: str, state: str, epoch: int) -> Remedy:
-    """Assign an agent; until then any agent may take the state by itself."""
+    """Assign an agent; until then any agent may claim the state."""
     return Remedy(
-        sentence="Assign an agent, or have one take it by itself (`claim_ready_state`).",
+        sentence="Assign an agent, or have one claim it (`claim_ready_state`).",
         tool="resolve_state",
         arguments={**_visit(run, state, epoch), "assign_json": [_AGENT]},
     )
@@ -48,7 +48,7 @@ def set_timer(run: str, state: str) -> Remedy:
 
 
 def run_worker(run: str, state: str, agent_id: str) -> Remedy:
-    """Start the agent that was told; tell it again."""
+    """Start the agent that was notified; notify it again."""
     worker = shlex.join(("dcf", "worker", "FUNCTIONS.py", "--agent-id", agent_id, "--state", name_of(state)))
     return Remedy(
         sentence=f"Start the agent, or look at why it does not work; it finds the event when it asks. `{worker}` does"
@@ -67,10 +67,10 @@ def assign_another(run: str, state: str, epoch: int) -> Remedy:
     )
 
 
-def mend_delivery(run: str, state: str) -> Remedy:
+def repair_delivery(run: str, state: str) -> Remedy:
     """Make the agent's platform take the event."""
     return Remedy(
-        sentence="Look at the platform of the agent (`read_health`); what is owed is delivered when it answers.",
+        sentence="Look at the platform of the agent (`read_health`); notifications are delivered when it answers.",
         tool="notify_if_ready",
         arguments={"workflow_id": run, "state": state},
     )
@@ -86,9 +86,9 @@ def take_away(run: str, state: str, epoch: int) -> Remedy:
 
 
 def look_at_errors(run: str, state: str) -> Remedy:
-    """Look at the failures, mend the worker."""
+    """Look at the failures, correct the worker."""
     return Remedy(
-        sentence="Look at the errors and mend the worker; the next try then succeeds.",
+        sentence="Look at the errors and correct the worker; the next attempt then succeeds.",
         tool="read_run_events",
         arguments={"workflow_id": run, "states_json": [state]},
     )
@@ -97,18 +97,18 @@ def look_at_errors(run: str, state: str) -> Remedy:
 def wait(run: str, state: str) -> Remedy:
     """Wait until the time has come."""
     return Remedy(
-        sentence="Nothing is to be done: it goes on by itself at that time.",
+        sentence="No action is needed: it continues automatically at that time.",
         tool="read_run_events",
         arguments={"workflow_id": run, "states_json": [state]},
     )
 
 
 def await_outside(run: str, state: str, epoch: int, *, by_token: bool) -> Remedy:
-    """Wait for whoever is outside (`by_token`: who has the task token), or end the state by hand."""
+    """Wait for the outside system (`by_token`: the holder of the task token), or end the state by hand."""
     who = (
-        "Whoever has the task token ends it with `send_task_success`"
+        "The holder of the task token ends it with `send_task_success`"
         if by_token
-        else "Nothing is to be done while that may come"
+        else "No action is needed while that may come"
     )
     return Remedy(
         sentence=f"{who}; end the state by hand if it never comes.",
@@ -152,21 +152,21 @@ def run_clock() -> Remedy:
     return Remedy(sentence="Start `dcf serve` or `dcf store pulse`: each of them is a clock.", tool="read_health")
 
 
-def mend_clock() -> Remedy:
-    """Help a clock that has too much to do."""
+def relieve_timer_loop() -> Remedy:
+    """Help a timer loop that has too much to do."""
     return Remedy(
-        sentence="Look at the log of the clock (`dcf serve`, `dcf store pulse`), or run another one beside it.",
+        sentence="Look at the log of the timer loop (`dcf serve`, `dcf store pulse`), or run another one as well.",
         tool="read_health",
     )
 
 
-def mend_store(advice: str | None) -> Remedy:
+def repair_store(advice: str | None) -> Remedy:
     """Make Redis take writes."""
     return Remedy(sentence=advice or "See what `read_health` says about Redis.", tool="read_health")
 
 
 def resume(run: str) -> Remedy:
-    """Go on with a paused run."""
+    """Continue a paused run."""
     return Remedy(sentence="Resume the run.", tool="resume_run", arguments={"workflow_id": run})
 
 
@@ -189,7 +189,7 @@ def resolve_issue(run: str, issue: str) -> Remedy:
 
 
 def cancel(run: str) -> Remedy:
-    """Cancel a run that cannot go on."""
+    """Cancel a run that cannot continue."""
     return Remedy(
         sentence="Cancel the run, and run the workflow again.", tool="cancel_run", arguments={"workflow_id": run}
     )
@@ -204,7 +204,7 @@ def replace_definition() -> Remedy:
 
 
 def finalize(run: str) -> Remedy:
-    """Close a run that is over."""
+    """Finalize an ended run."""
     return Remedy(
         sentence="Finalize the run: its audit record is written, and its documents expire if that was asked for.",
         tool="finalize_workflow",
@@ -215,7 +215,7 @@ def finalize(run: str) -> Remedy:
 def judge(run: str, state: str, gate: str) -> Remedy:
     """Give the verdict that an output waits for."""
     return Remedy(
-        sentence=f"Whoever is asked judges it (`decide_gate`); `override_gate` lets it pass '{gate}', with a reason.",
+        sentence=f"A reviewer judges it (`decide_gate`); `override_gate` lets it pass '{gate}', with a reason.",
         tool="list_gates",
         arguments={"workflow_id": run, "state": state},
     )

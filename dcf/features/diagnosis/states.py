@@ -1,4 +1,4 @@
-"""Decides why one open state is where it is: who holds it, or why nobody takes it, or until when it waits. Pure."""
+"""Decides why one open state is where it is: its lease holder, why it is not claimed, or until when it waits. Pure."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -23,7 +23,7 @@ NOT_TAKEN_FOR: Final = 60 * SECOND
 
 
 def about_state(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:  # noqa: PLR0911 - a line for each case
-    """Return why this open state, which waits for no other, is where it is; None if it is about to go on."""
+    """Return why this open state, which waits for no other, is where it is; None if it is about to continue."""
     now = facts.now
     if path in facts.untimed:
         return _untimed(path, doc, facts)
@@ -103,7 +103,7 @@ def _signs(lease: Lease) -> dict[str, Json]:
 
 
 def _keeps_failing(doc: StateDoc, facts: Facts) -> bool:
-    """Return True if agents try the state again and again; not if it is only that nobody takes it any more."""
+    """Return True if agents try the state again and again; not if the state is only no longer claimed."""
     again = doc.retries >= MANY_RETRIES or (doc.lease.token is not None and doc.tries >= MANY_TRIES)
     return (
         again
@@ -156,14 +156,14 @@ def _due_later(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
 
 
 def _expired(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
-    """Return why nobody took over a state whose holder vanished."""
+    """Return why no agent took over a state whose holder vanished."""
     since = ready_since(doc)
     told = _trouble_to_take(path, doc, facts)
     unheard = ", which never used its token," if doc.lease.awaits_sign else ""
     return RunFinding(
         cause=Cause.LEASE_EXPIRED,
         sentence=f"The lease of {doc.lease.owner_agent_id or 'an agent'}{unheard} on state '{path}' ended at"
-        f" {moment(since)} and nobody took over: {told.why}.",
+        f" {moment(since)} and no agent took over: {told.why}.",
         remedy=told.remedy,
         stuck=_is_stuck(doc, facts),
         state=path,
@@ -203,7 +203,7 @@ def _trouble_to_take(path: str, doc: StateDoc, facts: Facts) -> _Untaken:
     times = told.times.get(named, 0)
     evidence: dict[str, Json] = {"agents": list(agents[:NAMED]), "told_times": times}
     if not agents:
-        why = "nobody is assigned, so only agents that wait for such work are notified"
+        why = "no agent is assigned, so only agents that wait for such work are notified"
         remedy = remedies.assign(run, path, doc.lease.epoch)
         return _Untaken(cause=Cause.NOBODY_ASSIGNED, why=why, remedy=remedy, evidence=evidence)
     evidence |= {"seen": {agent: text(facts.seen.get(agent)) for agent in agents[:NAMED]}}
@@ -217,7 +217,7 @@ def _trouble_to_take(path: str, doc: StateDoc, facts: Facts) -> _Untaken:
         why = f"{facts.shown(told.failed_agent_id or agents[0])} could not be told: {error.rstrip('.')}"
         why += "".join(f"; {one.kind} does not answer since {moment(one.since)}" for one in silent)
         is_gone = told.failure == "unknown_agent"
-        remedy = remedies.assign_another(run, path, doc.lease.epoch) if is_gone else remedies.mend_delivery(run, path)
+        remedy = remedies.assign_another(run, path, doc.lease.epoch) if is_gone else remedies.repair_delivery(run, path)
         return _Untaken(cause=Cause.DELIVERY_FAILED, why=why, remedy=remedy, evidence=evidence)
     if not times:
         why = f"{listed(map(facts.shown, agents[:NAMED]))} {'was' if len(agents) == 1 else 'were'} not told"

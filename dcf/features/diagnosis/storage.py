@@ -44,7 +44,7 @@ class RunSigns:
 
 @record(frozen=True, slots=True, kw_only=True)
 class StateSigns:
-    """Documents of states, how their agents were told, and when agents were last seen."""
+    """Documents of states, how their agents were notified, and when agents were last seen."""
 
     snapshot: Snapshot
     told: Mapping[str, Told]

@@ -39,7 +39,7 @@ class StuckCauses:
         return self._found[1]
 
     def _cause(self, workflow_id: str) -> str | None:
-        """Return the code of the cause; None for a run that goes on again, or was deleted meanwhile."""
+        """Return the code of the cause; None if the run continues again, or was deleted meanwhile."""
         try:
             findings = self._diagnosis.explain(workflow_id).findings
         except NotFound:

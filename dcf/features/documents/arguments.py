@@ -47,13 +47,13 @@ Planner = Annotated[str | None, Argument(means="Your agent id, if you plan the r
 
 
 def keep_s(app: "Application", wish: int | Literal["never"] | None) -> int | None:
-    """Return for how many seconds a document is to be kept, 0 for ever; raise Forbidden where an operator must ask."""
+    """Return for how many seconds to keep a document, 0 without a limit; raise Forbidden where an operator must ask."""
     if wish != "never":
         return wish
     if app.settings.json_life_s and Scope.OPERATE not in current_caller().scopes:
         raise Forbidden(
             "A document that never expires is an operator's right.",
-            f"Pass `expires_in_s` as seconds, at most {_LONGEST_LIFE_S}; every write begins that time anew.",
+            f"Pass `expires_in_s` as seconds, at most {_LONGEST_LIFE_S}; every write begins that time again.",
         )
     return 0
 

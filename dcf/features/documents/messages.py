@@ -1,4 +1,4 @@
-"""What a call asks of a document, as a request with its digest, and what it is answered."""
+"""A call about a document as a request with its digest, and the answer to it."""
 
 import hashlib
 from collections.abc import Mapping

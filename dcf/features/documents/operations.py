@@ -40,7 +40,7 @@ _KEPT: Final = 4096
 class Wish:
     """Request for a change. `digest` covers the whole request, so that its id cannot be reused for another one.
 
-    `keep_s` is for how many seconds the document is kept after each write, 0 for ever; None leaves it as it is.
+    `keep_s` is for how many seconds the document is kept after each write, 0 without a limit; None leaves it as it is.
     """
 
     key: str

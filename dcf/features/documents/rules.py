@@ -47,7 +47,8 @@ class Hand:
     """The author of an edit: `who` is written into the history.
 
     Operators may change more than the planner, who may change only meta.agents. A local user (`is_local`) that names no
-    agent counts as the planner of the runs that it created. It could name the planner, so it gains nothing.
+    agent counts as the planner of the runs that it created. It could name the planner, so this gives it no further
+    right.
     """
 
     who: str
@@ -64,10 +65,10 @@ class Hand:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """What must be known of a run to judge an edit of one of its documents.
+    """The facts about a run for a decision on an edit of one of its documents.
 
     `kind` is the kind of document (meta, state, input, …), `tasks` the run's Task states, `planner` its planner's agent
-    id. `due` is when the clock next looks at the state. Times in server microseconds.
+    id. `due` is when the timer loop next looks at the state. Times in server microseconds.
     """
 
     kind: str

@@ -34,7 +34,7 @@ from dcf.values.refusal import Refusal
 Answer = TypeVar("Answer")
 
 DOCUMENT_LIFE_S: Final = 30 * 24 * 3600
-"""Seconds for which a document is kept after its last write, unless it was told otherwise."""
+"""Seconds for which a document is kept after its last write, unless a caller asked for another time."""
 
 _NO_KEY: Final = b"none"
 
@@ -50,9 +50,9 @@ class DocumentContext:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What was read at a key: the document (MISSING if there is none), and the receipt of this change, if any.
+    """The content of a key: the document (MISSING if there is none), and the stored result of this change, if any.
 
-    `is_foreign`: it can be read, but no tool has written it, and what it means is not known.
+    `is_foreign`: it can be read, but no tool has written it, and its meaning is not known.
     """
 
     now: int
@@ -66,8 +66,8 @@ class Found:
 class EditedDocument:
     """What to write in one transaction: the document (MISSING deletes it), the receipt and, for a run, the event.
 
-    `life_s` is for how long the receipt is kept; `keep_s` is for the document: 0 for ever, None as before.
-    `look_now` makes the clock look at the state at once.
+    `life_s` is for how long the receipt is kept; `keep_s` is for the document: 0 without a limit, None as before.
+    `look_now` makes the timer loop look at the state at once.
     """
 
     document: Json
@@ -158,7 +158,7 @@ class Edits:
         return refusal_in(commit_one(connection, command))
 
     def _write_held(self, connection: Connection, subject: "_Subject", write: DocumentWrite) -> Refusal | None:
-        """Do the same on a cluster: count the document, write it, and count what became of it."""
+        """Do the same on a cluster: count the document, write it, and count the document that resulted."""
         if write.text is None:
             self._delete_counted(connection, subject, write)
             return None

@@ -1,7 +1,7 @@
 """The form of an exported run: one JSON document with its workflow, documents, history, journal and artifacts. Pure.
 
-It can be read without Redis and without dcf. Lease tokens are hidden and stored receipts left out: an export gives
-nobody a right to anything.
+It can be read without Redis and without dcf. Lease tokens are hidden and stored results left out: an export gives no
+right to anything.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ FORMAT: Final = "dcf-run"
 VERSION: Final = 1
 
 LONGEST_CONTENT: Final = 64 * 1024
-"""Most bytes of an artifact whose content stands in an export."""
+"""Most bytes of an artifact whose content is in an export."""
 
 _MILLISECOND: Final = 1000
 

@@ -28,7 +28,7 @@ from dcf.values.records import record, replace
 from dcf.version import __version__
 
 _KINDS: Final = ("state", "event", "entry", "artifact")
-"""What an export is made of beside its head, in this order."""
+"""The parts of an export except its head, in this order."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class Exports:
         )
 
     def page(self, workflow_id: str, cursor: str | None, limit: int, takes: Callable[[Json], bool]) -> ExportPage:
-        """Return a page of so many parts at most (states, events, entries, artifacts), as long as `takes` takes them.
+        """Return a page of at most `limit` parts (states, events, entries, artifacts), as long as `takes` takes them.
 
         A cursor is the last part of the page before: its kind, a colon, and its place.
         """
@@ -102,7 +102,7 @@ class Exports:
         takes(head)
         for one in _KINDS[_KINDS.index(kind) :]:
             for place, part in self._each(one, workflow_id, last if one == kind and last else None):
-                has_room = takes([place, part]) or not count  # so that every page goes on
+                has_room = takes([place, part]) or not count  # so that every page has a part
                 if count == limit or not has_room:
                     return replace(page, next_cursor=cursor)
                 page.add(one, place, part)
@@ -175,7 +175,7 @@ class Exports:
 
 
 def exported(view: StateView) -> dict[str, Json]:
-    """Return a state as it stands in an export: its public document, its input and its output, where it has them."""
+    """Return a state in the form of an export: its public document, and input and output if there are any."""
     shown = view.as_json()
     if view.given is not MISSING:
         shown["input"] = view.given

@@ -1,6 +1,6 @@
-"""What a run has beside its documents and its history, as exports show it: usage, journal, artifacts. Never writes.
+"""The further records of a run, as exports show them: usage, journal, artifacts. It must not write.
 
-Each part follows its place, by which an export goes on after it.
+Each part follows its place, from which an export continues after it.
 """
 
 from base64 import b64encode

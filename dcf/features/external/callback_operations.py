@@ -1,7 +1,7 @@
 """Callbacks: ends the Task that a task token names, or keeps it alive.
 
-It names what is read and the pure decision that is made on it (`features/external/callbacks.py`). Of a token that is
-not genuine nothing is told, not even whether its run exists. This module decides nothing and sends no Redis command.
+It names what is read and the pure decision that is made on it (`features/external/callbacks.py`). A token that is not
+genuine gets no answer about a run, not even whether it exists. This module must not decide or send Redis commands.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ Operated: TypeAlias = RunAnswer | Refusal
 
 
 class Callbacks:
-    """What whoever holds a task token may do."""
+    """The operations of the holder of a task token."""
 
     def __init__(self, plane: ControlPlane, offers: Offers | None = None) -> None:
         self._offers = offers
@@ -63,7 +63,7 @@ class Callbacks:
         )
 
     def heartbeat(self, task_token: str) -> Operated:
-        """Let the state's HeartbeatSeconds begin anew, and the lease of who accepted it as an offer."""
+        """Restart the state's HeartbeatSeconds, and renew the lease of an agent that accepted it as an offer."""
         offered = self._offered(task_token)
         if offered is not None:
             return offered.offers.heartbeat(offered.token)
@@ -81,7 +81,7 @@ class Callbacks:
         return done.answer
 
     def token_of(self, workflow_id: str, path: str, doc: StateDoc) -> str | None:
-        """Return the task token of the present visit of a state, for whoever holds its lease; None if it has none."""
+        """Return the task token of the present visit of a state, for its lease holder; None if it has none."""
         if doc.visit is None:
             return None
         return self._transactions.run(workflow_id).context.task_token(path, str(doc.visit))

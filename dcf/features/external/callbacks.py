@@ -1,8 +1,8 @@
-"""Ends a Task by its task token, or keeps it alive: what a callback does. Pure.
+"""Ends a Task by its task token, or keeps it alive: the effect of a callback. Pure.
 
-A token is the authority over one visit of one state: whoever shows it may end that visit once. It serves from the
-entry of the state on, also while an agent still holds its lease, since an answer may be faster than the agent that
-handed the token out; that agent is then told to stop. It serves no more once the state was retried or has ended.
+A token is the authority over one visit of one state: its holder may end that visit once. It is valid from the entry of
+the state on, also while an agent still holds its lease: an answer may come before the agent that handed the token out
+is done. That agent then gets an event to stop. The token is invalid once the state was retried or has ended.
 """
 
 from dataclasses import replace
@@ -30,7 +30,7 @@ from dcf.values.task_tokens import TaskToken
 
 @record(frozen=True, slots=True, kw_only=True)
 class Callback:
-    """What came with a task token: an output, or a failure if it `failed`; and what the work used up."""
+    """The message with a task token: an output, or a failure if it `failed`; and the usage of the work."""
 
     token: TaskToken
     failed: bool = False
@@ -60,7 +60,7 @@ def conclude(
 
 
 def beat(snapshot: Snapshot, token: TaskToken, context: RunContext) -> RunDecision:
-    """Let the state's HeartbeatSeconds begin anew."""
+    """Restart the state's HeartbeatSeconds."""
     refusal = _why_not(snapshot, token) if token.is_made_with(context.secret) else task_token_unknown()
     if refusal is not None:
         return Decision(answer=refusal)

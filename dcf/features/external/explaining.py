@@ -23,7 +23,7 @@ _CAUSES: Final = {
 
 
 def about_outside(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
-    """Return what the state waits for. That is no standstill: whoever is outside takes their time."""
+    """Return why the state waits for the outside. That is not stuck: an outside system may take its time."""
     assert doc.kind is not None, "the caller looked"
     asking = asking_of(doc)
     if asking is not None:

@@ -1,7 +1,7 @@
 """Signals: sends one into a run, to the state that waits for it, or kept for the state that will.
 
 It looks which state waits, and has the pure decision of `features/external/signalling.py` made on that. If a state
-began or ceased to wait meanwhile, it looks again. Decides nothing.
+began or ceased to wait meanwhile, it looks again. This module must not decide.
 """
 
 import secrets

@@ -1,4 +1,4 @@
-"""What the verbs on signals and callbacks answer. Loads the standard library only, since clients read it too."""
+"""The answers of the verbs on signals and callbacks. Imports the standard library only, since clients read it too."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +8,7 @@ from dcf.verbs.records.runs import RunStatusName, StateStatusName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentSignal:
-    """What became of a signal: `kept` for a state to come, or the `state` that it ended. It is the run's `number`th."""
+    """The outcome of a signal: `kept` for a state to come, or the `state` that it ended. It is the run's `number`th."""
 
     workflow_id: str
     run_status: RunStatusName
@@ -24,7 +24,7 @@ class SentSignal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedTask:
-    """A Task that whoever holds its task token has ended."""
+    """A Task that was ended by its task token."""
 
     workflow_id: str
     state: str

@@ -1,7 +1,7 @@
 """Task tokens over plain HTTP, for callers without MCP: `POST /task-tokens/success`, `/failure` and `/heartbeat`.
 
-Each is the tool of that verb, behind the same checks of Host and Origin, limits and API keys as /mcp. The token stands
-in the body, never in the URL, which logs keep. With `DCF_TASK_TOKENS=alone` it needs no API key beside it: such a
+Each is the tool of that verb, behind the same checks of Host and Origin, limits and API keys as /mcp. The token is in
+the body, never in the URL, which logs keep. With `DCF_TASK_TOKENS=alone` it needs no API key: such a
 caller may do nothing else, is limited by its address as a key is, and sends short bodies only.
 """
 
@@ -72,14 +72,14 @@ class _TaskTokenEndpoint(HttpEndpoint):
     spec: ToolSpec = field(kw_only=True)
 
     def caller_without_key(self, request: Request) -> Caller | None:
-        """Return the caller whose task token is enough, where that is allowed and no key is shown beside it."""
+        """Return the caller whose task token is enough, where that is allowed and the request has no key."""
         if self.application.settings.task_tokens != "alone" or "authorization" in request.headers:
             return None
         peer = "unknown" if request.client is None else request.client.host
         return Caller(name=f"task-token:{peer}", scopes=frozenset({Scope.WORK}))
 
     def most_bytes(self, request: Request) -> int:
-        """Return how long a body may be: short from those who show no key."""
+        """Return how long a body may be: short from callers without a key."""
         return super().most_bytes(request) if self.is_known(request) else FREE
 
     async def answer(self, _: Request, body: bytes, caller: Caller) -> Response:

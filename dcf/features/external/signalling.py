@@ -1,7 +1,7 @@
 """Sends a signal into a run: to the state that waits for one of its name, or kept for the state that will. Pure.
 
-Whoever sends has looked which state waits (`features/external/operations.py`), without holding anything. So both
-decisions compare what was seen with what is, and answer `MOVED` if a state began or ceased to wait meanwhile.
+The sender has looked which state waits (`features/external/operations.py`), without holding anything. So both decisions
+compare what was seen with what is, and answer `MOVED` if a state began or ceased to wait meanwhile.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,10 +24,10 @@ from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 SIGNAL: Final = "signal"
-"""What ends the state, in the history."""
+"""The cause of the state's end, in the history."""
 
 MOVED: Final = states_moved()
-"""Answer of a decision that does not fit what is there any more; it is made again on another look."""
+"""Answer of a decision that no longer fits the documents; it is made again after another look."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -151,7 +151,7 @@ def _received(request: RunRequest, signal: Signal, number: int, *, kept: bool = 
 
 
 def _signals(snapshot: Snapshot) -> Signals:
-    assert snapshot.signals is not None, "whoever sends a signal reads those of the run"
+    assert snapshot.signals is not None, "a signal is sent with those of the run read"
     return snapshot.signals
 
 

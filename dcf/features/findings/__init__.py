@@ -1,1 +1,1 @@
-"""What was learned in runs and outlives them."""
+"""Lessons of runs that outlive them."""

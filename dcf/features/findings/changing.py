@@ -51,7 +51,7 @@ class NewFinding:
 
     @property
     def content(self) -> str:
-        """The fingerprint of what is said, whoever says it."""
+        """The fingerprint of the content, whoever's it is."""
         said = [str(self.severity), self.category, self.title, self.text, sorted(self.tags), self.location]
         return content_fingerprint([*said, self.metadata, self.project, self.run, self.state, self.issue])
 

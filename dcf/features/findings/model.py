@@ -1,8 +1,8 @@
-"""Findings: what was learned in a run and is worth knowing after it. Data, and what of it is written and shown. Pure.
+"""Findings: lessons of a run that are worth knowing after it. Data, and its stored and shown forms. Pure.
 
 A finding belongs to a project or to all (`scope`), outlives the run that it came from, and is never silently replaced:
-it is deprecated, or superseded by another one. What `features/diagnosis/model.py` says of a run that does not move is
-something else. No secret of a known shape is kept in one (`values/secret_shapes.py`).
+it is deprecated, or superseded by another one. A finding of `features/diagnosis/model.py`, on a run that does not move,
+is something else. No secret of a known shape is kept in one (`values/secret_shapes.py`).
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ LONGEST_CATEGORY: Final = 100
 LONGEST_TAG: Final = 64
 MOST_TAGS: Final = 20
 MOST_CHANGES: Final = 20
-"""Changes of a finding that it tells of; the oldest ones are left out."""
+"""Changes of a finding that it lists; the oldest ones are left out."""
 
 LARGEST_DETAILS: Final = 16 * 1024
 """Bytes of a location, and of metadata."""
@@ -128,7 +128,7 @@ def owner_of(project: str | None) -> str:
 
 
 def shown(finding: LastingFinding) -> dict[str, Json]:
-    """Return a finding as it is shown by itself."""
+    """Return a finding as it is shown alone."""
     return {
         "finding_id": finding.finding_id,
         "severity": str(finding.severity),
@@ -212,7 +212,7 @@ def check_text(value: str, name: str, longest: int) -> str:
 def check_label(value: str, name: str, longest: int) -> str:
     """Return a text of one line that is not too long; raise InvalidArgument for any other."""
     if not value.isprintable():
-        raise InvalidArgument(f"{name} has a character that nobody sees.", "Leave the character out.")
+        raise InvalidArgument(f"{name} has an invisible character.", "Leave the character out.")
     return check_text(value, name, longest)
 
 

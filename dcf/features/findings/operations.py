@@ -1,7 +1,7 @@
 """The operations on findings, which outlive the runs that they came from. Names what is read, and what decides.
 
-A finding is an entry of a text index. It is added under an id that follows from its key or content, and changed only if
-it is still the one that was read, so a repetition, and a race, end as one call after the other would.
+A finding is an entry of a text index. It is added under an id that follows from its key or content. It is changed only
+if it is still the one that was read. So repetitions and races end as one call after the other would.
 """
 
 from collections.abc import Callable
@@ -69,7 +69,7 @@ class Knowledge:
     def update(
         self, finding_id: str, wish: FindingWish, *, may: Callable[[LastingFinding], None] = lambda _: None
     ) -> FindingKept | Refusal:
-        """Change a finding; `may` raises for one that the caller may not change. Nothing to change is no error."""
+        """Change a finding; `may` raises if the caller may not change it. Nothing to change is no error."""
         if wish.superseded_by is not None:
             wrong = self._wrongly_superseded(finding_id, wish.superseded_by)
             if wrong is not None:
@@ -91,7 +91,7 @@ class Knowledge:
         raise Conflict("Others kept changing the same finding; nothing was written.")
 
     def delete(self, finding_id: str) -> bool:
-        """Delete a finding for good; return False if it was gone already."""
+        """Delete a finding permanently; return False if it was gone already."""
         return self._index.remove(finding_id)
 
     def search(self, query: FindingsQuery) -> FindingsPage:

@@ -1,4 +1,4 @@
-"""What verbs on findings answer. Loads the standard library only, since clients read it too."""
+"""The answers of verbs on findings. Imports the standard library only, since clients read it too."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ class FindingDetails:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownFinding:
-    """The finding. `existed`: it was there before; `changed`: this call changed it; `redacted` counts secrets in it."""
+    """The finding. `existed`: it was there before. `changed`: this call changed it. `redacted` counts secrets in it."""
 
     finding: FindingDetails
     existed: bool | None = None
@@ -67,7 +67,7 @@ class PromotedIssue(ShownFinding):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundFindings:
-    """Findings with their scores; `text` is cut unless `is_whole`. `total` is at least so many, or `total_is_exact`."""
+    """Findings with scores; `text` is cut unless `is_whole`. `total` is a minimum, or exact with `total_is_exact`."""
 
     findings: tuple[FindingDetails, ...] = ()
     total: int = 0

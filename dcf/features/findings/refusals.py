@@ -75,6 +75,6 @@ def kept_elsewhere() -> Refusal:
     """Refuse to put a skill into the catalogue."""
     return Refusal(
         code="kept_elsewhere",
-        message="Skills are made from the server's files; the catalogue shows them and keeps none.",
+        message="Skills are made from the server's files; the catalogue only shows them.",
         hint="Write its source and generate it: `dcf skills generate`.",
     )

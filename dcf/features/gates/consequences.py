@@ -27,12 +27,12 @@ from dcf.values.json_text import Json, byte_length
 from dcf.values.records import record, replace
 
 MOST_SHOWN: Final = 8 * 1024
-"""Bytes up to which an output stands in the event that asks for a verdict; list_gates has a larger one."""
+"""Bytes up to which an output is in the event that asks for a verdict; list_gates has a larger one."""
 
 _LONGEST_TAIL: Final = 500
 
 BY_DCF: Final = "dcf"
-"""Who gives verdicts and opens issues that no agent or person does."""
+"""The author of verdicts and issues that no agent or person makes."""
 
 
 def gates_of(definition: Definition, path: str) -> tuple[Gate, ...]:
@@ -71,7 +71,7 @@ class GateCase:
 
 
 def opened(case: GateCase) -> WriteSet:
-    """Let the output wait for the verdicts of the gates that are next; whoever gives them is told."""
+    """Let the output wait for the verdicts of the next gates; the agents that may give them are notified."""
     kept = case.kept
     gates = tuple(_opened(case, gate) for gate in case.waiting)
     submission = Submission(number=kept.number, sha256=kept.sha256, open=gates)
@@ -84,13 +84,13 @@ def opened(case: GateCase) -> WriteSet:
 
 
 def judged(case: GateCase, doc: StateDoc) -> WriteSet:
-    """Return the changes that write the document and the record of a state, and when the clock looks at it."""
+    """Return the changes that write the document and the record of a state, and when the timer loop looks at it."""
     look = latest_look(doc, case.meta, case.now)
     return WriteSet(states={case.state: doc}, parts=RECORDS.written({case.state: case.kept}), timers={case.state: look})
 
 
 def sent_back(case: GateCase, verdict: GateVerdict, *, tells: bool) -> tuple[GateCase, WriteSet]:
-    """Give the output back to its worker, whose lease begins anew, with what failed; `tells`: by an event too."""
+    """Send the output back to its worker, whose lease begins again, with what failed; `tells`: by an event too."""
     kept = replace(case.kept, failed=tuple(dict(one) for one in verdict.failed), failed_gate=verdict.gate)
     case = replace(case, kept=kept)
     submission = Submission(number=kept.number, sha256=kept.sha256)
@@ -103,7 +103,7 @@ def sent_back(case: GateCase, verdict: GateVerdict, *, tells: bool) -> tuple[Gat
 
 
 def asked_people(case: GateCase, gate: Gate) -> GateCase:
-    """Return the case with people in place of whoever judged a gate until now."""
+    """Return the case with people in place of the previous reviewers of a gate."""
     return replace(case, kept=replace(case.kept, asked=tuple(dict.fromkeys((*case.kept.asked, gate.name)))))
 
 
@@ -122,15 +122,15 @@ def begun_again(case: GateCase, gate: Gate) -> GateCase:
     return replace(case, kept=replace(kept, asked=asked, attempts=attempts, unavailable=unavailable))
 
 
-def counted_anew(case: GateCase) -> GateCase:
-    """Forget how often gates failed: whatever lets a failed state go on begins to count anew."""
+def reset_counts(case: GateCase) -> GateCase:
+    """Forget how often gates failed: each operation that lets a failed state continue starts the counts again."""
     return replace(case, kept=replace(case.kept, attempts={}, unavailable={}, asked=()))
 
 
 def blocked(
     changes: WriteSet, snapshot: Snapshot, case: GateCase, gate: Gate, verdict: GateVerdict, times: int
 ) -> More | None:
-    """Open an issue that blocks the run: a gate failed as often as it may. One run has only so many of these."""
+    """Open an issue that blocks the run: a gate failed as often as it may. Open issues of a run are limited."""
     if not has_room(case.meta):
         return None
     text = f"State '{case.state}': {failure_of(gate, verdict, times)}"
@@ -145,7 +145,7 @@ def decided_event(case: GateCase, verdict: GateVerdict, **more: Json) -> Event:
     """Return the history entry of a verdict, with the criteria that failed and the end of a command's output."""
     told: dict[str, Json] = {"epoch": case.doc.lease.epoch, **verdict.as_json(), **more}
     del told["at"]
-    told["judged_by"] = told.pop("by")  # who writes an event stands in it as `by`
+    told["judged_by"] = told.pop("by")  # the writer of an event is its `by`
     failed = [one.as_json() for one in verdict.criteria if not one.passed]
     told |= {"criteria": failed} if failed else {}
     if isinstance(told.get("output_tail"), str):
@@ -154,7 +154,7 @@ def decided_event(case: GateCase, verdict: GateVerdict, **more: Json) -> Event:
 
 
 def failure_of(gate: Gate, verdict: GateVerdict, attempts: int) -> str:
-    """Return the cause of a state that a gate failed for good."""
+    """Return the cause of a state that a gate failed permanently."""
     first = next((str(one.get("feedback") or one["criterion"]) for one in verdict.failed), gate.name)
     return f"Gate '{gate.name}' failed {attempts} times: {first}"
 
@@ -245,7 +245,7 @@ def opened_event(case: GateCase, one: OpenGate) -> Event:
 
 
 def _told(case: GateCase, gate: Gate, one: OpenGate) -> Sequence[str]:
-    """Return who is notified: those who may give the verdict, so not the author; the planner where nobody is named."""
+    """Return who is notified: the agents that may give the verdict, so not the author; the planner if none is named."""
     names = one.people.names if one.by_people else one.to
     if not gate.author_may_review and gate.kind != "command":
         names = tuple(name for name in names if name != case.kept.author)

@@ -8,7 +8,7 @@ from dcf.features.gates.model import Submission
 
 
 def about_gates(path: str, doc: StateDoc, gated: Submission, facts: Facts) -> RunFinding:
-    """Return which verdicts are waited for. That is no standstill: whoever judges takes their time."""
+    """Return the verdicts that the state waits for. That is not stuck: a reviewer may take its time."""
     named = ", ".join(f"gate '{one.name}' (by {one.whom})" for one in gated.open)
     since = min((one.since for one in gated.open), default=doc.started_at or doc.lease.epoch)
     waiting = [

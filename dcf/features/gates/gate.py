@@ -27,7 +27,7 @@ _WAITS: Final[dict[GateKind, int | None]] = {"schema": None, "command": 600, "re
 
 @record(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """One check. What fails it `max_attempts` times has the consequence `then`: the state fails, or people are asked.
+    """One check. After `max_attempts` failures the consequence is `then`: the state fails, or people are asked.
 
     `reviewers` are the agents that may judge it, `people` the persons and groups; none means any. `timeout_s` is the
     limit of a command, and how long a verdict is waited for. The author of the output judges only if
@@ -49,7 +49,7 @@ class Gate:
 
     @property
     def waits_s(self) -> int | None:
-        """Seconds for which a verdict is waited for; None: for ever."""
+        """Seconds to wait for a verdict; None: without a limit."""
         return _WAITS[self.kind] if self.timeout_s is None else self.timeout_s
 
     def as_json(self) -> dict[str, Json]:

@@ -10,7 +10,7 @@ from dcf.values.refusal import Refusal
 
 @record(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """Who gives a verdict: by name, with which key (None without keys), for which groups, and as what.
+    """The author of a verdict: the name, the key (None without keys), the groups, and the rights.
 
     Without a name it is the author of the output. `may_attest`: a helper that runs commands where agents work.
     """
@@ -59,7 +59,7 @@ def runs_own(gate: Gate, open_gate: OpenGate) -> bool:
 def _is_asked(case: GateCase, open_gate: OpenGate, judge: Judge) -> bool:
     if not open_gate.by_people:
         return (not open_gate.to or judge.name in open_gate.to) and (judge.may_work or judge.is_person)
-    if open_gate.people.is_nobody and judge.may_plan and judge.name == case.meta.planner_agent_id:
+    if open_gate.people.is_empty and judge.may_plan and judge.name == case.meta.planner_agent_id:
         return True
     is_named = judge.name in open_gate.people.people or not judge.groups.isdisjoint(open_gate.people.groups)
-    return judge.is_person and (open_gate.people.is_nobody or is_named)
+    return judge.is_person and (open_gate.people.is_empty or is_named)

@@ -1,4 +1,4 @@
-"""A page of the outputs that wait for verdicts, across runs: whom it is for, and where it goes on. Data only."""
+"""A page of the outputs that wait for verdicts, across runs: for whom, and where the next page begins. Data only."""
 
 from typing import Final
 
@@ -23,13 +23,13 @@ class GatePlace:
 
     @property
     def order(self) -> tuple[int, str]:
-        """What lists are sorted by: what waits the longest comes first."""
+        """The order of lists: the state that waits longest comes first."""
         return self.at, self.entry
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class GateQuery:
-    """What somebody looks for: as an agent or person by name, and for groups; what anybody may judge is there too.
+    """Request for gates: of an agent or person by name, and of groups; gates that anybody may review are there too.
 
     With a `project` only of its runs.
     """

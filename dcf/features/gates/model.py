@@ -1,8 +1,8 @@
-"""What is kept of the gates of a state: what was submitted, the verdicts, and how often which gate failed. Data only.
+"""The stored data of the gates of a state: submissions, verdicts, and failures by gate. Data only.
 
-The hash `gates` of a run has one record for each state that was judged. The state's own document says what waits for a
-verdict (`Submission`), so that clock, diagnosis and lists need no other, and every change of the record is also one of
-a document that is watched.
+The hash `gates` of a run has one record for each state that was judged. The state's own document names the open
+verdicts (`Submission`), so that timer loop, diagnosis and lists need no other document. Every change of the record also
+changes that document, which is watched.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,15 +29,15 @@ MOST_SUBMISSIONS: Final = 200
 """Most contents that are submitted in one visit of a state."""
 
 MOST_UNAVAILABLE: Final = 3
-"""After so many times without a verdict a gate asks people, so that nobody asks for ever."""
+"""After this many requests without a verdict a gate asks people, so that it does not ask forever."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class OpenGate:
     """A gate that waits for a verdict since `since`; `asks` counts how often it was asked for.
 
-    `to` are the agents that may give it, none for any; `people` those who may, if `by_people`. `due` is when it is
-    asked for again, `waits_s` ahead. It `rests` after it could not be judged.
+    `to` are the agents that may give it, none for any; `people` are the people that may, if `by_people`. `due` is when
+    it is asked for again, `waits_s` ahead. It `rests` after it could not be judged.
     """
 
     name: str
@@ -70,9 +70,9 @@ class OpenGate:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Submission(Attached):
-    """What the document of a state says of its gates: the number and the hash of what was submitted, and what is open.
+    """The gates in the document of a state: the number and the hash of the submission, and the open gates.
 
-    Nothing is open where the output was sent back to its worker (`needs_work`).
+    There are no open gates if the output was sent back to its worker (`needs_work`).
     """
 
     field: ClassVar[str] = "gated"
@@ -84,7 +84,7 @@ class Submission(Attached):
 
     @property
     def due(self) -> int | None:
-        """When the clock must look at the next of them; None if it need not."""
+        """When the timer loop must look at the next of them; None if it need not."""
         return min((one.due for one in self.open if one.due is not None), default=None)
 
     def as_json(self) -> dict[str, Json]:
@@ -138,7 +138,7 @@ def open_gates(doc: StateDoc) -> tuple[OpenGate, ...]:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What a verdict says of one criterion."""
+    """The verdict on one criterion."""
 
     criterion: str
     passed: bool
@@ -191,10 +191,10 @@ class GateVerdict:
 class GateRecord:
     """The record of one state, in the visit and the try that `visit` names.
 
-    What was submitted last: `content` and `request_id` tell a repetition, `token` is the fingerprint of its lease,
+    The last submission: `content` and `request_id` identify a repetition, `token` is the fingerprint of its lease,
     `author` held it, with the key `author_key`. `attempts` counts by gate how often it failed, `unavailable` how often
-    it got no verdict. `failed` are the criteria with which the output was sent back; `waived` the gates that somebody
-    overrode for this visit, with who and why.
+    it got no verdict. `failed` are the criteria with which the output was sent back; `waived` are the gates that were
+    overridden for this visit, with who and why.
     """
 
     visit: str = ""

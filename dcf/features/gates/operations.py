@@ -1,6 +1,6 @@
-"""Gates of runs: what waits for a verdict, and the verdicts. Each names what it reads and the pure decision.
+"""Gates of runs: the open verdicts, and giving verdicts. Each names what it reads and the pure decision.
 
-This module decides nothing and sends no Redis command.
+This module must not decide or send Redis commands.
 """
 
 from collections.abc import Callable, Sequence
@@ -150,7 +150,7 @@ class Gates:
         )
 
     def sent_back(self, workflow_id: str, state: str) -> dict[str, Json]:
-        """Return why the output of a state was sent back, for whoever works on it now; nothing where it was not."""
+        """Return why the output of a state was sent back, for its present worker; nothing if it was not."""
         found = self.cases(workflow_id, (self._plane.path(workflow_id, state),))
         failed = [dict(one) for case in found for one in case.kept.failed]
         return {"failed_criteria": failed} if failed else {}
@@ -182,5 +182,5 @@ class Gates:
 
 
 def _is_plain(case: GateCase) -> bool:
-    """Return True if no value of the input stands in the instructions of a state."""
+    """Return True if the instructions of a state have no value of the input."""
     return case.instructions is None or case.instructions.is_plain

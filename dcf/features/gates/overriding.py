@@ -1,6 +1,6 @@
 """Overrides of gates: somebody with the right lets an output pass, and says why. Pure.
 
-An override waives a gate for this visit of the state, whatever its output is. Who did it and why stands in the record,
+An override waives a gate for this visit of the state, whatever its output is. Its author and reason are in the record,
 in the history and in the audit trail. If nothing else is waited for, the state completes in the same transaction.
 """
 
@@ -40,7 +40,7 @@ class Override:
         if not self.reason.strip() or len(self.reason) > LONGEST_REASON:
             raise InvalidArgument(
                 f"An override needs a reason of 1 to {LONGEST_REASON} characters.",
-                "Say in reason why the output may pass; it stands in the run's history.",
+                "Say in reason why the output may pass; it is recorded in the run's history.",
             )
 
     def arguments(self) -> dict[str, Json]:
@@ -51,7 +51,7 @@ class Override:
 def override(
     snapshot: Snapshot, request: RunRequest, wish: Override, definition: Definition, context: Mapping[str, Json]
 ) -> RunDecision:
-    """Waive the gates, and go on as if they had passed; refuse it where the state has none, or is over."""
+    """Waive the gates, and continue as if they had passed; refuse it if the state has none, or has ended."""
     return once(snapshot, request, lambda: _override(snapshot, wish, definition, context))
 
 

@@ -1,4 +1,4 @@
-"""What the verbs about gates answer. Loads the standard library only, since clients read it too."""
+"""The answers of the verbs about gates. Imports the standard library only, since clients read it too."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,7 +36,7 @@ class WaitingGate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingGates:
-    """What waits, the longest first: each with run, state, name of the gate, kind, author and content_sha256."""
+    """The open gates, the longest waiting first: each with run, state, gate, kind, author and content_sha256."""
 
     gates: tuple[WaitingGate, ...] = ()
     next_cursor: str | None = None

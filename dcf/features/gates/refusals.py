@@ -33,14 +33,14 @@ _NAMED: Final = 5
 
 
 def review_running(state: str, doc: StateDoc, gated: Submission) -> HeldUp:
-    """Answer a completion while others judge it: nothing is lost, and it completes by itself."""
+    """Answer a completion during its review: the result is stored, and the state completes automatically."""
     waits = ", ".join(f"{one.name} (by {one.whom})" for one in gated.open[:_NAMED])
     return HeldUp(
         code="review_running",
         message=f"The output of '{state}' is kept and waits for the verdict of {waits}.",
         hint=(
-            "Your lease does not expire meanwhile, and the state completes by itself when all gates pass. Wait for the "
-            "next event, or send the same call again to find out."
+            "Your lease does not expire meanwhile, and the state completes automatically when all gates pass. Wait for "
+            "the next event, or send the same call again to find out."
         ),
         doc=doc,
         retry_after_s=RETRY_S,
@@ -56,8 +56,8 @@ def needs_work(
         code="needs_work",
         message=f"The output of '{state}' failed gate '{gate}' ({attempts} of {most} times): {first}.",
         hint=(
-            "The lease is still yours. Mend what failed_criteria lists, and send the whole output again with the same "
-            "`lease_token`; with a new `request_id` if the output is the same and what it stands for has changed."
+            "The lease is still yours. Correct the points in failed_criteria. Send the whole output again with the "
+            "same `lease_token`. Use a new `request_id` if the output is the same and only its subject has changed."
         ),
         doc=doc,
         failed_criteria=tuple(failed),
@@ -78,7 +78,7 @@ def gated_result(state: str) -> Refusal:
     return Refusal(
         code="gated",
         message=f"The result of '{state}' passed its gates, and another one would not have.",
-        hint="`rerun` begins again from a state, whose gates then judge anew.",
+        hint="`rerun` begins again from a state, whose gates are then checked again.",
     )
 
 
@@ -93,11 +93,11 @@ def no_such_gate(state: str, name: str, known: Sequence[str]) -> Refusal:
 
 
 def not_judged(state: str, name: str, doc: StateDoc) -> StateRefusal:
-    """Refuse a verdict that nobody waits for (any more)."""
+    """Refuse a verdict that the state does not wait for, or no longer waits for."""
     return StateRefusal(
         code="not_judged",
         message=f"Gate '{name}' of state '{state}' waits for no verdict now: the state is {doc.status.value}.",
-        hint="Nothing is to be done: somebody else decided, or the output was sent back, taken or withdrawn.",
+        hint="No action is needed: somebody else decided, or the output was sent back, taken or withdrawn.",
         doc=doc,
     )
 
@@ -115,7 +115,7 @@ def content_changed(state: str) -> Refusal:
 
 
 def not_a_reviewer(gate: OpenGate, who: str) -> Refusal:
-    """Refuse a verdict of somebody who is not asked for it."""
+    """Refuse a verdict of a caller that is not asked for it."""
     return Refusal(
         code="not_a_reviewer",
         message=f"The verdict of gate '{gate.name}' is given by {gate.whom}, not by '{who}'.",
@@ -124,11 +124,11 @@ def not_a_reviewer(gate: OpenGate, who: str) -> Refusal:
 
 
 def author_may_not_review(gate: str, author: str, *, by_key: bool) -> Refusal:
-    """Refuse a verdict of whoever made the output."""
+    """Refuse a verdict of the author of the output."""
     how = "came with the same key as" if by_key else "is by"
     return Refusal(
         code="author_may_not_review",
-        message=f"Gate '{gate}': the output {how} '{author}', and whoever made it does not judge it.",
+        message=f"Gate '{gate}': the output {how} '{author}', and its author cannot review it.",
         hint="Let another agent or person judge, each with a key of its own; or set author_may_review at the gate.",
     )
 
@@ -170,7 +170,7 @@ def contradicts(gate: str) -> Refusal:
     return Refusal(
         code="invalid_verdict",
         message=f"The verdict on gate '{gate}' is fail, and every criterion passed.",
-        hint="Say which criterion failed, with feedback that tells the worker what to mend.",
+        hint="Say which criterion failed, with feedback that tells the worker what to correct.",
     )
 
 

@@ -2,7 +2,7 @@
 
 `cp:idx:gates:agent:<id>`, `:person:<id>`, `:group:<name>` and `:any` are sorted sets of `<run>/<state>` by since when
 the output waits. An entry is written just before the commit that opens the gate, so that none is missing, and taken off
-after the one that closes it. Where the process died between, whoever reads the list takes it off.
+after the one that closes it. If the process dies between, the next reader of the list takes it off.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -70,7 +70,7 @@ def queues_of(doc: StateDoc) -> frozenset[str]:
 
 
 def place_of(workflow_id: str, path: str, doc: StateDoc) -> GatePlace:
-    """Return where a state stands on lists: since when it waits, and its name."""
+    """Return the place of a state in lists: since when it waits, and its name."""
     submission = submission_of(doc)
     since = 0 if submission is None else max((one.since for one in submission.open), default=0)
     return GatePlace(at=since, entry=member(workflow_id, path))
@@ -85,7 +85,7 @@ def listed_commands(workflow_id: str, states: Mapping[str, StateDoc]) -> Iterato
 
 
 def unlisted_commands(run: RunKeys, path: str, before: StateDoc, after: StateDoc) -> Iterator[Command]:
-    """Yield the commands, for after the commit, that take a state off the lists on which it does not wait any more."""
+    """Yield the commands, for after the commit, that take a state off the lists for which it no longer waits."""
     for queue in sorted(queues_of(before) - queues_of(after)):
         yield _unlist(queue, run, path, before)
 
@@ -98,13 +98,13 @@ def _unlist(queue: str, run: RunKeys, path: str, seen: StateDoc | None) -> Comma
 
 
 class GateLists:
-    """What waits for verdicts in one Redis."""
+    """The lists of outputs that wait for verdicts in one Redis."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
     def page(self, query: GateQuery) -> tuple[list[WaitingState], GatePlace | None]:
-        """Return a page, what waits longest first, and where it goes on: two round trips, as a rule."""
+        """Return a page, longest waiting first, and the place for the next page: two round trips, as a rule."""
         wanted = query.limit + _SPARE
         first = [_range(queue, query.place, 0, wanted + _SPARE) for queue in query.queues]
         clock, *replies = self._connections.send(("TIME",), *first)
@@ -127,7 +127,7 @@ class GateLists:
         return {state: load(text) for state, text in zip(states, texts, strict=True) if text is not None}
 
     def _enough(self, queue: str, reply: list[bytes], place: GatePlace | None, wanted: int) -> list[GatePlace]:
-        """Return so many entries after the place, or all: more are read where many began to wait at its moment."""
+        """Return `wanted` entries after the place, or all: more are read where many began to wait at its moment."""
         size = wanted + _SPARE
         read = last = _places(reply)
         while len(last) == size and len(_after(read, place)) < wanted:

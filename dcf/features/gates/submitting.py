@@ -25,11 +25,11 @@ from dcf.features.gates.consequences import (
     begun_again,
     blocked,
     counted,
-    counted_anew,
     decided_event,
     failure_of,
     gates_of,
     opened,
+    reset_counts,
     sent_back,
 )
 from dcf.features.gates.gate import GATE_FAILED, Gate
@@ -56,7 +56,7 @@ def content_sha256(output: Json) -> str:
 
 
 def visit_of(snapshot: Snapshot, state: str) -> str:
-    """Return what names the visit of a state and the try in it: a retry of the state is judged anew."""
+    """Return the name of the visit of a state and its try: a retry of the state is judged again."""
     assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
     return f"{entry_epoch_of(state, snapshot.states.get, snapshot.meta)}.{snapshot.states[state].retries}"
 
@@ -78,7 +78,7 @@ def case_of(snapshot: Snapshot, state: str, definition: Definition, output: Json
 
 
 def through_gates(snapshot: Snapshot, definition: Definition, settle: Settle, request: Update) -> Written:
-    """Apply the completion if nothing of it must be judged any more; otherwise keep it, and say what it waits for."""
+    """Apply the completion if all its gates are decided; otherwise keep it, and say what it waits for."""
     state = request.state
     if not definition.gates_of(state) or snapshot.states[state].visit is not None:
         return settle(request)
@@ -201,7 +201,7 @@ def _broken(
     told: list[Event],
     settle: Settle,
 ) -> Written:
-    """Send back an output that does not match, or do what is to be done after so many failures."""
+    """Send back an output that does not match, or apply the consequence of too many failures."""
     gate, verdict = failed
     case, number = counted(case, gate)
     if number >= gate.max_attempts and gate.then == "ask":
@@ -210,7 +210,7 @@ def _broken(
         failure = replace(
             request, status=Status.FAILED, error=GATE_FAILED, cause=failure_of(gate, verdict, number), given=request
         )
-        return _with(settle(failure), counted_anew(case), [*told, decided_event(case, verdict)])
+        return _with(settle(failure), reset_counts(case), [*told, decided_event(case, verdict)])
     is_last = number >= gate.max_attempts
     case, changes = sent_back(begun_again(case, gate) if is_last else case, verdict, tells=False)
     more = blocked(changes, snapshot, case, gate, verdict, number) if is_last else None
@@ -221,7 +221,7 @@ def _broken(
 
 
 def _with(decision: Written, case: GateCase, told: list[Event]) -> Written:
-    """Return the decision with the record of the verdicts beside it."""
+    """Return the decision, with the record of the verdicts added."""
     if not isinstance(decision.answer, Updated):
         return decision
     changes = decision.changes or WriteSet()

@@ -200,4 +200,4 @@ _ONLY_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "criteria": ("review", "person"),
     "reviewers": ("review", "command"),
 }
-"""Fields that belong to some kinds of gates only; `people` are those who are asked in the end, whatever the kind."""
+"""Fields that belong to some kinds of gates only; `people` are asked in the end, whatever the kind."""

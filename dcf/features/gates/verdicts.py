@@ -27,12 +27,12 @@ from dcf.features.gates.consequences import (
     begun_again,
     blocked,
     counted,
-    counted_anew,
     decided_event,
     failure_of,
     judged,
     opened,
     opened_event,
+    reset_counts,
     sent_back,
 )
 from dcf.features.gates.gate import GATE_FAILED, Gate
@@ -108,7 +108,7 @@ class Ruling:
 def decide(
     snapshot: Snapshot, request: RunRequest, ruling: Ruling, definition: Definition, context: Mapping[str, Json]
 ) -> RunDecision:
-    """Apply a verdict, or refuse it: nobody waits for it, it is about another content, or not theirs to give."""
+    """Apply a verdict, or refuse it: the state does not wait for it, the content is another, or the caller may not."""
     return once(snapshot, request, lambda: _decide(snapshot, ruling, definition, context))
 
 
@@ -254,7 +254,7 @@ def _failed(
         event = decided_event(case, verdict)
         cause = failure_of(gate, verdict, number)
         wish = End(state=case.state, how="error", event=event, error=GATE_FAILED, cause=cause, handled=True)
-        return _ended(snapshot, counted_anew(case), wish, verdict.as_json(), definition, context)
+        return _ended(snapshot, reset_counts(case), wish, verdict.as_json(), definition, context)
     if is_last and gate.then == "ask":
         event, case = decided_event(case, verdict), asked_people(case, gate)
         changes = opened(case)

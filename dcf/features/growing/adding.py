@@ -1,6 +1,6 @@
-"""Adds units and groups to a run that grows. All of a request is checked before anything is written.
+"""Adds units and groups to an open run. All of a request is checked before anything is written.
 
-Pure. The request is refused as a whole: a name that is taken, a dependency that nobody knows, a circle, a claim that
+Pure. The request is refused as a whole: a name that is taken, an unknown dependency, a circle, a claim that
 cannot be granted leave nothing behind.
 """
 
@@ -42,7 +42,7 @@ class AddUnits:
     ttl_s: int = 300
 
     def arguments(self) -> dict[str, Json]:
-        """Return what of it makes it the same request again."""
+        """Return the parts of the request that identify a repetition."""
         units: list[Json] = [[one.unit.name, one.unit.content, one.claim] for one in self.units]
         joining: dict[str, Json] = {one.unit.name: list(one.agents) for one in self.joining}
         return {"units": units, "owner": self.owner, **({"joining": joining} if joining else {})}

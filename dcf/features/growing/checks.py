@@ -1,6 +1,6 @@
 """Checks units before they are added: names, groups, parents, dependencies, circles, limits. Pure.
 
-All that is wrong is found in one pass and told with the place in the request, so that a caller mends it once.
+All faults are found in one pass and named with their place in the request, so that a caller corrects it once.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
-"""Seals groups and runs that grow, and closes runs: no more is added, what is done is told. Pure.
+"""Seals groups and open runs, and closes runs: it ends additions, and reports the result. Pure.
 
-A group ends by itself once it is sealed and all that is in it has ended well; so does the run. Closing is strict: what
+A group ends automatically once it is sealed and all its units have ended well; so does the run. Closing is strict: what
 is open must be skipped first, or the close forced. Not even by force does a run end `succeeded` while a unit, a group
 or an issue that blocks it is open.
 """
@@ -108,7 +108,7 @@ def to_seal(units: Units, wish: Seal) -> tuple[str, ...]:
 
 @decided_once
 def seal(snapshot: Snapshot, request: RunRequest, wish: Seal, definition: Definition) -> RunDecision:
-    """Let nothing be added there any more; end it if all of it has ended well. Sealing again changes nothing."""
+    """Allow no further units there; end it if all its units have ended well. Sealing again has no effect."""
     meta, units, growth, group = snapshot.meta, units_of(definition), snapshot.part(GROWTH), wish.group
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if units is None or growth is None:
@@ -159,7 +159,7 @@ def _is_done(step: Transition, group: str) -> bool:
 
 
 def _skip(step: Transition, snapshot: Snapshot, names: list[str], units: Units) -> More | None:
-    """Write that these units are not needed any more, and what follows."""
+    """Write that these units are no longer needed, and what follows."""
     for name in names:
         doc = snapshot.states[name]
         step.writes.states[name] = replace(
@@ -270,6 +270,6 @@ def _told(wish: Close, units: Units, left: int) -> dict[str, Json]:
     return {"run_status": wish.status.value, "units": count, "left": left, "hint": _CLOSED}
 
 
-_CLOSED: Final = "The run is over; `finalize_workflow` writes its audit record."
+_CLOSED: Final = "The run has ended; `finalize_workflow` writes its audit record."
 _DONE: Final = "All of it has ended well."
-_LEFT: Final = "It ends by itself when the {count} that are open in it have ended well."
+_LEFT: Final = "It ends automatically when the {count} that are open in it have ended well."

@@ -88,7 +88,7 @@ def write_growth(growth: Growth) -> dict[str, Json]:
 
 
 def read_growth(document: Json) -> Growth:
-    """Read the run's document; of one that is missing or damaged nothing is counted."""
+    """Read the run's document; if it is missing or damaged, all counts are zero."""
     found = object_of(document)
     return Growth(
         units=count_of(found.get("units")),

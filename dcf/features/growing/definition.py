@@ -1,7 +1,7 @@
-"""The definition of a run that grows: a machine without a graph of its own, made of the units that the run has now.
+"""The definition of an open run: a machine without a graph of its own, made of the units that the run has now.
 
-Its document says only that the run is open. What places, briefs, views and pictures ask of a workflow is answered by
-the units, so everything that reads a definition reads a grown one alike. What control does next is decided in
+Its document says only that the run is open. The units answer all questions of places, briefs, views and pictures, so
+that every reader of a definition reads a grown one alike. The next step of control is decided in
 `progress`. Pure.
 """
 

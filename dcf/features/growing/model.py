@@ -27,10 +27,10 @@ MOST_AT_ONCE: Final = 200
 
 MOST_DEPENDENCIES: Final = 100
 MOST_FOLLOWERS: Final = 1_000
-"""Most units that may wait for one unit or group: all of them are told in the transaction that completes it."""
+"""Most units that may wait for one unit or group: the transaction that completes it notifies all of them."""
 
 MOST_BYTES: Final = 16 * 1024 * 1024
-"""Most bytes of what the units of a run say, without their inputs."""
+"""Most bytes of the units of a run, without their inputs."""
 
 BRIEF_FIELDS: Final = {
     "instructions": "Instructions",
@@ -68,7 +68,7 @@ class Unit:
 
 
 def found_by(unit: Unit) -> dict[str, Json]:
-    """Return what a unit's state document says of it beside where it stands, so that work is found by it."""
+    """Return the fields of a unit in its state document by which work is found."""
     found: dict[str, Json] = {
         "title": unit.title,
         "skills": unit.told.get(BRIEF_FIELDS["skills"]),
@@ -184,7 +184,7 @@ def read_unit(document: Json) -> Unit:
 
 
 def shown_unit(unit: Unit, *, whole: bool = False) -> dict[str, Json]:
-    """Return what views tell of a unit beside its state; `whole`: also what its worker is told."""
+    """Return a unit for views, without its state; `whole`: also the assignment of its worker."""
     written = write_unit(unit)
     shown: dict[str, Json] = {
         name: written[name] for name in ("kind", "title", "group", "parent", "depends_on", "areas") if name in written

@@ -26,7 +26,7 @@ OPENED_AS: Final = "opened_as"
 class OpenRequest:
     """Request to open a run: `wish` has no units yet.
 
-    `timeout_s` is how long it may go on before it is paused; `nested_in` names a run, and a unit of it, within which
+    `timeout_s` is the time after which it is paused; `nested_in` names a run, and a unit of it, within which
     this one is worked on. `asked_ref` is the definition as the caller named it: without a version it may name a newer
     one when the request is repeated, and is the same request all the same.
     """
@@ -89,7 +89,7 @@ def nested_request(nested: str) -> RunRequest:
 
 
 def note_nested(snapshot: Snapshot, request: RunRequest, nested: str, unit: str | None) -> RunDecision:
-    """Write into the history of a run, once and while it goes on, that another was opened within it."""
+    """Write into the history of a run in progress, once, that another was opened within it."""
     return once(snapshot, request, lambda: _note_nested(snapshot, nested, unit))
 
 

@@ -1,7 +1,7 @@
-"""Runs that grow: opened without a graph, given units while they are open.
+"""Open runs: opened without a graph, and given units while they are open.
 
-Each operation names what it reads and the pure decision that is made on it. This module decides nothing and sends no
-Redis command.
+Each operation names what it reads and the pure decision that is made on it. This module must not decide or send Redis
+commands.
 """
 
 from collections.abc import Callable, Collection
@@ -47,7 +47,7 @@ class Growing:
     def open_run(self, asked: OpenRequest) -> Created | Refusal:
         """Open a run without units. Repeating the same request returns the run that exists.
 
-        The run around it is told in a commit of its own: a repetition tells it what a process that died did not.
+        A commit of its own notes it in the run around it: a repetition writes the note that a crashed process did not.
         """
         wish = asked.wish
         refusal = None if asked.nested_in is None else self._unless_around(wish.workflow_id, *asked.nested_in)
@@ -64,7 +64,7 @@ class Growing:
         return answer
 
     def _unless_around(self, workflow_id: str, around: str, unit: str | None) -> Refusal | None:
-        """Refuse to open a run within one that is over. Raise UnknownRun or UnknownState. One that exists is found."""
+        """Refuse to open a run within an ended one, unless it exists already. Raise UnknownRun or UnknownState."""
         if unit is not None:
             self._plane.place(around, unit)
         outer = self._store.read(around, ReadSet()).meta
@@ -77,7 +77,7 @@ class Growing:
     def add_units(
         self, workflow_id: str, wish: AddUnits, *, reason: str | None = None, request_id: str | None = None
     ) -> Added | Refusal:
-        """Add units, and lease those that the caller claims, in one transaction. A refused call writes nothing."""
+        """Add units, and lease those that the caller claims, in one transaction. A refused call has no effect."""
         request = run_request("add_units", reason, request_id, wish.arguments())
 
         def reads(run: Run) -> ReadSet:
@@ -105,7 +105,7 @@ class Growing:
     def seal_group(
         self, workflow_id: str, wish: Seal, *, reason: str | None = None, request_id: str | None = None
     ) -> Operated:
-        """Let nothing be added to a group, or to the run, any more. It ends when all of it has ended well."""
+        """Allow no further units in a group, or in the run. It ends when all of it has ended well."""
         if wish.group is not None:
             self._plane.place(workflow_id, wish.group)
         request = run_request("seal_group", reason, request_id, wish.arguments())
@@ -138,13 +138,13 @@ class Growing:
         decide = partial(closing.close, request=request, wish=wish)
         answer = self._on_units(workflow_id, request, lambda units: tuple(units.by_name), decide)
         if isinstance(answer, RunAnswer):
-            self._follow_ups.skip_unreached(workflow_id)  # whoever closed it before may have died before this
+            self._follow_ups.skip_unreached(workflow_id)  # an earlier call may have closed it and died before this
         return answer
 
     def is_member(self, workflow_id: str, agent_id: str) -> bool:
-        """Return True for an agent that may change a run's units: its planner, and who has a unit of it.
+        """Return True for an agent that may change a run's units: its planner, and the agents of its units.
 
-        It has one that is assigned to it, or that it works on now. Of a run without a planner everybody may.
+        Such an agent is assigned to a unit, or works on it now. In a run without a planner every agent may.
         """
         found = self._store.read(workflow_id, ReadSet(whole_meta=True))
         if found.meta is None:
@@ -157,7 +157,7 @@ class Growing:
     def facts_of(
         self, workflow_id: str, names: Collection[str], *, whole: bool = False
     ) -> dict[str, dict[str, Json]] | None:
-        """Return what is told of these units beside their states; None for a run that does not grow."""
+        """Return the facts of these units apart from their states; None for a run without units."""
         units = units_of(self._transactions.run_with(workflow_id, *names).definition)
         if units is None:
             return None

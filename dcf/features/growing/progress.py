@@ -1,7 +1,7 @@
-"""What follows when a unit of a run that grows ends: followers become ready, groups close, the run ends. Pure.
+"""What follows when a unit of an open run ends: followers become ready, groups close, the run ends. Pure.
 
-The same transaction that ends the unit writes all of it. A unit that fails ends nothing but itself: what waits for it
-goes on waiting until it is tried again, skipped, or the run is closed.
+The same transaction that ends the unit writes all of it. A failed unit ends nothing but itself: its followers continue
+to wait until it is tried again, skipped, or the run is closed.
 """
 
 from collections import deque
@@ -25,7 +25,7 @@ from dcf.values.refusal import Refusal
 
 _DECIDE = "`retry_unit` tries it again, `resolve_state(skip=true)` does without it."
 WELL = frozenset({Status.SUCCEEDED, Status.SKIPPED})
-"""Statuses with which a unit has ended well: what waits for it may go on."""
+"""Statuses with which a unit has ended well: its followers may continue."""
 
 
 def succeeded(state: str, output: Json) -> Advance:
@@ -34,7 +34,7 @@ def succeeded(state: str, output: Json) -> Advance:
 
 
 def failed(state: str, error: str | None, cause: str | None) -> Advance:
-    """Return the advance of a unit that failed: the run goes on."""
+    """Return the advance of a unit that failed: the run continues."""
     return Advance(steps=(Broke(path=state, error=error, cause=cause),), outcome="open")
 
 
@@ -70,7 +70,7 @@ def settle(
 ) -> More | None:
     """Write what follows from units that have ended well; return More if a document was not read."""
     growth = step.writes.written(GROWTH) or snapshot.part(GROWTH)
-    assert growth is not None, "whoever ends units reads the counts"
+    assert growth is not None, "the end of a unit is decided with the counts read"
     pending = deque(ended)
     while pending:
         name = pending.popleft()
@@ -136,7 +136,7 @@ def open_unit(step: Transition, name: str, doc: StateDoc, source: str | None, cl
 
 
 def _release(step: Transition, follower: str, name: str, claimant: Claimant | None) -> None:
-    """Write that a unit need not wait for this one any more."""
+    """Write that a unit no longer waits for this one."""
     doc = step.current(follower)
     assert doc is not None, "just looked"
     doc = replace(doc, waits_for={**doc.waits_for, name: step.epoch})

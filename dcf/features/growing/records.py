@@ -1,4 +1,4 @@
-"""What the verbs on runs that grow answer. Loads the standard library only, since clients read it too."""
+"""The answers of the verbs on open runs. Imports the standard library only, since clients read it too."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class AddedUnits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SealedGroup:
-    """A group, or a run (`group` None), to which nothing is added any more; `open` have not ended well.
+    """A sealed group, or run (`group` None), which accepts no further units; `open` have not ended well.
 
     `next_states` can be taken now. `sealed` is false if it was sealed before.
     """
@@ -71,7 +71,7 @@ class ReopenedUnit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosedRun:
-    """A run that is over, with how many units it has, and how many of them had not ended well (`left`)."""
+    """An ended run, with how many units it has, and how many of them had not ended well (`left`)."""
 
     workflow_id: str
     run_status: RunStatusName

@@ -48,7 +48,7 @@ def differs(path: str, name: str) -> Problem:
         path=path,
         code="conflict",
         message=f"There is another unit '{clip(name)}' in the run.",
-        hint="A name means one unit for good: choose another, or send exactly what was sent before.",
+        hint="Unit names are unique in a run. Use another name, or repeat the original request.",
     )
 
 

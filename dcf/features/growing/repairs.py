@@ -1,8 +1,8 @@
 """Tries a failed unit again, and takes back a unit with everything that followed it. Pure.
 
-A retry is another attempt of the same unit. What is taken back waits again for what it waited for; whoever holds a
-lease in it is fenced out and told. A parent that is worked on keeps its lease, and ends after what was taken back.
-Outputs leave the run's documents and stand, if they are short, in the history.
+A retry is another attempt of the same unit. A unit that is taken back waits again for its dependencies. The lease
+holder of such a unit is fenced out and gets an event. A parent that is worked on keeps its lease, and ends after the
+units that were taken back. Outputs leave the run's documents; short ones are recorded in the history.
 """
 
 from collections.abc import Collection, Mapping
@@ -30,7 +30,7 @@ from dcf.values.records import replace
 
 _MOST_NAMED: Final = 200
 _SHORT: Final = 4_000
-"""Most bytes of an output that was taken back, for it to stand in the history."""
+"""Most bytes of an output that was taken back, for a record of it in the history."""
 
 _RETRIABLE: Final = frozenset({Status.FAILED, Status.CANCELLED})
 
@@ -129,7 +129,7 @@ def rewind_unit(snapshot: Snapshot, request: RunRequest, name: str, definition: 
 
 
 def _going_on(docs: Mapping[str, StateDoc]) -> frozenset[str]:
-    """Return the units that are worked on. One that was submitted to its gates rests on what is below it: it is not."""
+    """Return the units in progress. A unit that was submitted to its gates is not: it rests on the units below it."""
     return frozenset(path for path, doc in docs.items() if doc.status is Status.RUNNING and not doc.is_judged)
 
 
@@ -139,7 +139,7 @@ def _epoch(snapshot: Snapshot, paths: tuple[str, ...]) -> int:
 
 
 def _is_undone(path: str, doc: StateDoc, name: str, after: tuple[str, ...]) -> bool:
-    """Return True for the unit itself, and for what has gone on since, or waits for less than it must."""
+    """Return True for the unit itself, for units started since, and for units that wait for less than they must."""
     if path == name or doc.status is not Status.PENDING:
         return True
     undone = set(after)
@@ -154,7 +154,7 @@ def _undo(
     waits = {one: 0 if one in undone else settled(snapshot.states.get(one)) for one in units.waits[path]}
     step.writes.states[path] = replace(_reopened(doc, step.epoch, retries=doc.retries), waits_for=waits)
     if "Gates" in units.by_name[path].told:
-        step.writes.put(RECORDS, {path: NO_GATES})  # gates judge the next output again
+        step.writes.put(RECORDS, {path: NO_GATES})  # the next output is judged again
     step.writes.timers[path] = None
     step.writes.claims.update(forgotten_claim(doc))
     step.writes.receipts.update(receipts.lost(path, doc, snapshot.now))
@@ -193,7 +193,7 @@ def _output(snapshot: Snapshot, path: str) -> Mapping[str, Json]:
     return {"output": output} if size <= _SHORT else {"output_bytes": size, "output_is": content_fingerprint(output)}
 
 
-_NOT_FAILED: Final = "Only a unit that failed is tried again. `rewind_unit` reopens one that is done or worked on."
+_NOT_FAILED: Final = "Only a unit that failed is tried again. `rewind_unit` reopens a unit that is done or worked on."
 _NOT_BEGUN: Final = "It has not been begun: nothing is to be taken back."
-_RETRIED: Final = "Its agents are told; whoever takes it is shown the last error."
+_RETRIED: Final = "Its agents are notified, and the next lease shows the last error."
 _REWOUND: Final = "Holders are told to stop and their writes are refused; the unit can be taken again when it is ready."

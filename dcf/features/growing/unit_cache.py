@@ -1,8 +1,8 @@
-"""Keeps the units of the runs that grow, so that a process reads only what was added since it last looked.
+"""Keeps the units of open runs, so that a process reads only the units that were added since it last looked.
 
-The hash in meta tells when there is something to read. It is read before the units, so that what is kept is never older
-than the hash that it is kept under. The last unit that is known is read again: if it is not there any more, Redis lost
-what was added last, in a power loss or a failover, and all units are read anew.
+The hash in meta tells when there is something to read. It is read before the units, so that the units are never older
+than the hash under which they are cached. The last known unit is read again. If it is gone, Redis lost the latest units
+in a power loss or a failover, and all units are read again.
 """
 
 from collections.abc import Mapping

@@ -23,7 +23,7 @@ class MemoryUse:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Durability:
-    """What of its data Redis keeps on disk, and whether the last tries succeeded.
+    """The data that Redis keeps on disk, and whether its last writes succeeded.
 
     `fsync`, `snapshots` and `loads_torn` (appendfsync, save and aof-load-truncated) are None if this user may not read
     settings. `loads_torn`: Redis starts with a log whose end a power loss has torn, and writes on behind it.
@@ -120,7 +120,7 @@ class ScheduleFacts:
 
 @record(frozen=True, slots=True, kw_only=True)
 class ServerVitals:
-    """What was read of one Redis server; `node` is its address if it is a node of a cluster.
+    """The values that one Redis server returned; `node` is its address if it is a node of a cluster.
 
     `product` is Redis or Valkey, `redis_version` the version of either. `refusal` says why a small write was refused.
     `memory`, `durability` and `replicas` are None where Redis refuses INFO. `confirmed` is how many replicas confirmed
@@ -160,7 +160,7 @@ class Vitals:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What the settings of this process ask for. `fsync` is None for a Redis that dcf does not start itself.
+    """The requirements in the settings of this process. `fsync` is None for a Redis that dcf does not start itself.
 
     `platforms` are the kinds of those platforms of agents that are not inboxes in Redis.
     """

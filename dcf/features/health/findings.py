@@ -1,6 +1,6 @@
-"""What a health report consists of: findings, each on one topic, with a level, a sentence and a remedy. Pure.
+"""The parts of a health report: findings, each on one topic, with a level, a sentence and a remedy. Pure.
 
-Nothing is judged here: `core.health` and `core.server_health` make the findings.
+It must not judge: `judging` and `server` make the findings.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ class Level(StrEnum):
 
 
 class Topic(StrEnum):
-    """What a finding is about."""
+    """The subject of a finding."""
 
     REDIS = "redis"
     WRITES = "writes"

@@ -1,6 +1,6 @@
-"""Reads from Redis what Prometheus is told of all processes together: a few indexes, and the oldest of what is owed.
+"""Reads from Redis the gauges of all processes together, for Prometheus: a few indexes, and the oldest due entries.
 
-Two packets, whose size does not depend on how many runs there are, and now and then three more for open states. Never
+Two round trips, whose size does not depend on the number of runs, and now and then three more for open states. Never
 writes.
 """
 

@@ -102,7 +102,7 @@ def _platforms(vitals: Vitals, kinds: tuple[str, ...]) -> Iterator[HealthFinding
     if vitals.webhooks.count:
         yield _webhooks(vitals.webhooks)
     elif not kinds and not silent:
-        yield HealthFinding(Topic.PLATFORM, Level.OK, "Agents are inboxes in Redis; there is no platform beside it.")
+        yield HealthFinding(Topic.PLATFORM, Level.OK, "Agents are inboxes in Redis; there is no other platform.")
 
 
 def _webhooks(found: WebhookFacts) -> HealthFinding:
@@ -160,7 +160,7 @@ def _lists(found: SweepResult | None, now: int) -> HealthFinding:
     if found.repaired:
         return HealthFinding(Topic.LISTS, Level.OK, f"{when}, and this was mended: {what}.")
     return HealthFinding(
-        Topic.LISTS, Level.WARNING, f"{when} and are wrong: {what}.", "`dcf doctor --repair` mends them."
+        Topic.LISTS, Level.WARNING, f"{when} and are wrong: {what}.", "`dcf doctor --repair` corrects them."
     )
 
 

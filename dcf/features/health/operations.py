@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 @record(frozen=True, slots=True, kw_only=True)
 class HealthReport:
-    """What was found, the facts behind it (None: Redis does not answer), and the platforms that this process has."""
+    """The findings, the facts behind them (None: Redis does not answer), and the platforms that this process has."""
 
     findings: tuple[HealthFinding, ...]
     vitals: Vitals | None = None
@@ -84,7 +84,7 @@ class Health:
         return HealthReport(findings=judge(vitals, self._expected), vitals=vitals, platforms=self._expected.platforms)
 
     def checked(self) -> HealthReport:
-        """Return the report; a defect of dcf makes it a finding and stands in the log."""
+        """Return the report; a defect of dcf makes it a finding and is logged."""
         try:
             return self.report()
         except Exception:  # noqa: BLE001 - who asks whether a server is ready must get an answer

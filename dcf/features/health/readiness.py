@@ -1,6 +1,6 @@
-"""Answers `/readyz` from the health report, so that anybody may ask at any rate and a silent Redis delays nobody.
+"""Answers `/readyz` from the health report, so that anybody may ask at any rate and a silent Redis delays no caller.
 
-At most one report is made at a time, on a thread of its own, and one is good for a second. Nobody waits longer than
+At most one report is made at a time, on a thread of its own, and one is good for a second. No caller waits longer than
 the deadline: then the answer is that Redis does not answer. It shows levels and counts only, for it asks for no key.
 """
 

@@ -1,4 +1,4 @@
-"""`GET /metrics` beside /mcp, in the text format of Prometheus: what this process counted, and what Redis says of all.
+"""`GET /metrics` next to /mcp, in the text format of Prometheus: counts of this process, and facts of Redis about all.
 
 It is behind the same checks of Host and Origin as /mcp, and asks for an API key with the scope read where /mcp asks for
 keys. While Redis does not answer, no key can be looked up: a caller with a key then gets `dcf_redis_up 0` only. It is

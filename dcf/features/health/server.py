@@ -15,7 +15,7 @@ NEARLY_FULL: Final = 0.85
 """Part of the memory limit from which an operator is warned."""
 
 SETUP: Final = (Topic.REDIS, Topic.WRITES, Topic.MEMORY, Topic.DURABILITY, Topic.REPLICAS)
-"""What depends on how Redis is set up, and not on what happens later: a server tells it at its start."""
+"""The topics that depend on the setup of Redis, and not on later events: a server logs them at its start."""
 
 _LOOK_UP: Final = "Look up at the service what survives a failure; docs/operating/managed-redis.md says what dcf needs."
 """What to do where Redis does not tell how it keeps its data."""
@@ -41,7 +41,7 @@ def judge_servers(servers: Sequence[ServerVitals], expected: Expected) -> Iterat
 
 
 def _of_nodes(nodes_by_finding: Mapping[HealthFinding, Sequence[str]], count: int) -> Iterator[HealthFinding]:
-    """Yield what is wrong with some of so many nodes; where all are well, how the first is."""
+    """Yield what is wrong with some of `count` nodes; where all are well, how the first is."""
     wrong = [one for one in nodes_by_finding if one.level is not Level.OK]
     if not wrong:
         first, nodes = next(iter(nodes_by_finding.items()))

@@ -54,7 +54,7 @@ MOST_WEBHOOKS: Final = 500
 """Webhooks of which it is read whether they answer."""
 
 _SILENT_AFTER: Final = 3
-"""Failures in a row after which a webhook counts as one that does not answer."""
+"""Failures in a row after which a webhook counts as silent."""
 
 _PROBE_LIFE_S: Final = 60
 _CONFIRM_MS: Final = 500
@@ -149,14 +149,14 @@ class VitalSigns:
         )
 
     def _webhooks(self, count: int, listed: list[str]) -> WebhookFacts:
-        """Read which of these do not answer: what is known of one that answered is removed."""
+        """Read which of these do not answer: the note on a webhook is removed when it answers."""
         found = self._connections.ask(*(("GET", webhook_keys.rest(name)) for name in listed)) if listed else []
         notes = ((name, load(note)) for name, note in zip(listed, found, strict=True) if isinstance(note, bytes))
         silent = (SilentWebhook(agent_id=name, failures=failures, error=error) for name, (_, failures, error) in notes)
         return WebhookFacts(count=count, silent=tuple(one for one in silent if one.failures >= _SILENT_AFTER))
 
     def _clock(self, looked_at: bytes | None, live: int, listed: list[str], now: int) -> ClockFacts:
-        """Read the earliest timer of each listed run, and whether the run is over."""
+        """Read the earliest timer of each listed run, and whether the run has ended."""
         form, commands = self._connections.form, list[Command]()
         for workflow_id in listed:
             run = RunKeys(workflow_id)
@@ -306,7 +306,7 @@ def _schedules(replies: Iterable[Reply], now: int) -> ScheduleFacts:
 
 
 def _due(workflow_id: str, timer: Reply, deadline: object, now: int) -> Iterator[Overdue]:
-    """Yield what of a run is due: its earliest timer, and the run's own deadline."""
+    """Yield the due times of a run: its earliest timer, and the run's own deadline."""
     if isinstance(timer, list) and timer and float(timer[1]) <= now:
         yield Overdue(workflow_id=workflow_id, state=decode_state(timer[0].decode()), since=int(float(timer[1])))
     ends = from_text(deadline)

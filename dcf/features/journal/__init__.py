@@ -1,1 +1,1 @@
-"""What agents and people write down about a run, and issues that block it."""
+"""Notes of agents and people about a run, and issues that block it."""

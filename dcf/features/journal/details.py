@@ -1,4 +1,4 @@
-"""The fields that each kind of journal entry has beside its text, checked and put into their usual form. Pure.
+"""The fields of each kind of journal entry in addition to its text, checked and put into their usual form. Pure.
 
 Known fields must have their type; further ones are kept as they are, within the bound of an entry. Everything that is
 wrong is said at once.

@@ -1,8 +1,8 @@
 """How a run's journal is kept: a hash of its entries, and one sorted set that has them in order.
 
-The sorted set has each entry once for every list that it is on (all entries, those of its kind, its agent, its state,
-the open issues), as `<list>:<time>:<entry>`, all with the same score: so a page of any list, from any time on, is one
-range by name, however long the journal is, and no number of agents or states makes further keys. Writers watch it.
+The sorted set has each entry once for every list with it: all entries, those of its kind, its agent, its state, and the
+open issues. A member is `<list>:<time>:<entry>`, and all have the same score. So a page of any list, from any time on,
+is one range by name, however long the journal is. Agents and states make no further keys. Writers watch the set.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -43,7 +43,7 @@ def of_state(path: str) -> str:
 
 
 def entry_commands(run: RunKeys, entry: JournalEntry) -> list[Command]:
-    """Return the commands that write an entry: a new one, or one whose issue was resolved."""
+    """Return the commands that write an entry: a new entry, or an issue that was resolved."""
     text, order = dump_bytes(write_entry(entry)), run.journalorder
     kept: Command = ("HSET", run.journal, entry.entry_id, text)
     if entry.resolution is not None:

@@ -1,8 +1,9 @@
-"""The journal of a run: what its agents and people write down beside its history. Data and its text form; pure.
+"""The journal of a run: the notes of its agents and people, apart from its history. Data and its text form; pure.
 
-The history (events) is what dcf saw happen; the journal is what somebody says: lines of a log, decisions, milestones,
-issues, notes, handoffs. An entry is known by its key and never changes, but for how an issue was resolved. Which
-fields each kind has is in `features/journal/details.py`, what may be written in `features/journal/writing.py`.
+The history (events) has the changes that dcf made. The journal has entries by agents and people: lines of a log,
+decisions, milestones, issues, notes, handoffs. An entry is known by its key and never changes, but for how an issue was
+resolved. Which fields each kind has is in `features/journal/details.py`, what may be written in
+`features/journal/writing.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,14 +36,14 @@ MOST_DETAILS: Final = 16 * 1024
 
 LONGEST_KEY: Final = 200
 OWN_KEYS: Final = ("note:", "gate:", "budget:", "project-budget:")
-"""How the keys of entries begin that dcf writes itself, and which nobody else may take before."""
+"""The beginnings of the keys of dcf's own entries, which no other author may use."""
 
 LONGEST_HOW: Final = 2000
 """Most characters of how an issue was resolved."""
 
 
 class EntryKind(StrEnum):
-    """What an entry says: a line of a log, a decision with its reasons, a milestone, an issue, a note, a handoff."""
+    """The kinds of entries: a line of a log, a decision with its reasons, a milestone, an issue, a note, a handoff."""
 
     LOG = "log"
     DECISION = "decision"
@@ -86,7 +87,7 @@ class JournalEntry:
 
     @property
     def is_open(self) -> bool:
-        """True for an issue that nobody has resolved."""
+        """True for an issue that is not resolved."""
         return self.kind is EntryKind.ISSUE and self.resolution is None
 
     @property
@@ -128,7 +129,7 @@ def content_of(kind: EntryKind, text: str, agent: str, state: str | None, detail
 
 @record(frozen=True, slots=True, kw_only=True)
 class JournalSeen:
-    """What a decision reads of a journal: the entries that it asked for, and how full the journal is.
+    """The journal as a decision reads it: the entries that it asked for, and how full the journal is.
 
     `last_at` is the time of the last entry, 0 if there is none.
     """

@@ -29,7 +29,7 @@ Operated: TypeAlias = RunAnswer | Refusal
 
 
 class Journal:
-    """What the agents and people of runs write down; `texts` reads what their states put out."""
+    """The notes of agents and people of runs; `texts` reads the outputs of their states."""
 
     def __init__(self, plane: ControlPlane, reader: JournalReader, texts: RunTexts) -> None:
         self.texts = texts
@@ -58,7 +58,7 @@ class Journal:
     def resolve_issue(
         self, workflow_id: str, wish: ResolveIssue, *, reason: str | None = None, request_id: str | None = None
     ) -> Operated:
-        """Resolve an issue; the run goes on if it was the last that blocked it. Raise UnknownRun."""
+        """Resolve an issue; the run continues if it was the last that blocked it. Raise UnknownRun."""
         request = run_request("resolve_issue", reason, request_id, wish.arguments())
         reads = ReadSet(
             run_receipts=(request.key,), open_states=(0, _ALL), whole_meta=True, parts=ENTRIES.wanted((wish.issue,))
@@ -73,7 +73,7 @@ class Journal:
         return committed.answer
 
     def issue(self, workflow_id: str, issue: str) -> JournalEntry | Refusal:
-        """Return an issue of the journal, open or resolved; refuse one that it has not. Raise UnknownRun."""
+        """Return an issue of the journal, open or resolved; refuse an unknown one. Raise UnknownRun."""
         found = self._transactions.store.read(workflow_id, ReadSet(parts=ENTRIES.wanted((issue,))))
         if found.meta is None:
             raise UnknownRun(workflow_id)

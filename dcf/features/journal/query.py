@@ -41,7 +41,7 @@ class JournalQuery:
 class JournalPage:
     """A page. `matching` is how many entries the filters leave in all, None where several filters were given.
 
-    `next_cursor` is None if there are no more. A page may be short, even empty, and go on all the same.
+    `next_cursor` is None if there are no more. A page may be short, even empty, although there are more.
     """
 
     entries: Sequence[JournalEntry]

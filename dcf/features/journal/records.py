@@ -1,4 +1,4 @@
-"""What the verbs of a run's journal answer. Loads the standard library only, since clients read it too."""
+"""The answers of the verbs of a run's journal. Imports the standard library only, since clients read it too."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class BlockingIssue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedEntry:
-    """An entry that stands in the journal, and how many more the journal takes.
+    """An entry that is in the journal, and how many more the journal takes.
 
     A milestone says until when it renewed the lease.
     """
@@ -71,7 +71,7 @@ class ReadEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadJournal:
-    """A page; it may be short, even empty, and go on. `matching` counts what one filter leaves, None for several."""
+    """A page; it may be short, even empty, before the last. `matching` counts what one filter leaves, else None."""
 
     workflow_id: str
     entries: tuple[ReadEntry, ...] = ()
@@ -83,7 +83,7 @@ class ReadJournal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedIssue:
-    """An issue that was resolved, by whom, what still blocks the run, and how many states' agents were told."""
+    """An issue that was resolved, by whom, what still blocks the run, and how many states' agents were notified."""
 
     workflow_id: str
     issue: str

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dcf.store.connection.commands import Command
 
 _LOOKED_AT: Final = 2_000
-"""Entries of a list that one page looks at, at most; then the next page goes on."""
+"""Entries of a list that one page looks at, at most; then the page ends."""
 
 _PAGE: Final = """
 local order, journal = KEYS[1], KEYS[2]
@@ -69,7 +69,7 @@ return {total, '', entries}
 """
 """Lua script that returns how many entries the shortest list has, where the page ends if there are more, and the page.
 
-What it looked at beyond the last entry does not match, so the next page need not look at it again.
+Entries that it looked at after the last one do not match, so the next page need not look at them again.
 """
 
 

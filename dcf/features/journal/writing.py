@@ -1,8 +1,9 @@
 """Writes entries into a run's journal, and resolves issues. Pure.
 
 An entry is written once for its key: a repetition is the same entry, other content under the same key is refused and
-never dropped. Times grow from entry to entry, since whoever adds one has seen the last; so a reader who goes on from
-the last entry that it saw misses none. `open_issue` adds an issue to the changes of another decision.
+never dropped. Times grow from entry to entry, since the author of an entry has seen the last one. So a reader that
+continues from the last entry that it saw does not miss any. `open_issue` adds an issue to the changes of another
+decision.
 """
 
 from collections.abc import Mapping
@@ -79,9 +80,9 @@ class AddEntry:
 
 @record(frozen=True, slots=True, kw_only=True)
 class EntryAdded:
-    """The entry stands in the journal, since this call or an earlier one (`repeated`).
+    """The entry is in the journal, since this call or an earlier one (`repeated`).
 
-    `leased_until` is the end of the lease that a milestone renewed, None if it renewed none.
+    `leased_until` is the end of the lease that a milestone renewed, None if no lease was renewed.
     """
 
     entry: JournalEntry
@@ -185,8 +186,8 @@ def open_issue(
 
 @decided_once
 def resolve_issue(snapshot: Snapshot, request: RunRequest, wish: ResolveIssue) -> RunDecision:
-    # A run that is over gives no leases, so its meta names no blockers; a retry must not find this one again.
-    """Resolve the issue. If it was the last one that blocked the run, the agents of what can be taken are told.
+    # An ended run grants no leases, so its meta names no blockers; a retry must not find this one again.
+    """Resolve the issue. If it was the last one that blocked the run, the agents of ready states are notified.
 
     The journal with the issue, the whole meta document and the open states must have been read.
     """
@@ -234,7 +235,7 @@ def _why_not(snapshot: Snapshot, meta: Meta, wish: AddEntry) -> Refusal | None:
 
 
 def _renewed(snapshot: Snapshot, doc: StateDoc | None, wish: AddEntry) -> Decision[int | Refusal | None]:
-    """Renew the lease of whoever reports a milestone as its holder, by token or by name."""
+    """Renew the lease of the agent that reports a milestone as its holder, by token or by name."""
     if doc is None or wish.state is None or wish.kind is not EntryKind.MILESTONE:
         return Decision(answer=None)
     holds = doc.lease.owner_agent_id == wish.agent and doc.lease.is_live(snapshot.now)
@@ -265,7 +266,7 @@ def _meta(snapshot: Snapshot) -> Meta:
 
 
 def shown_added(added: EntryAdded) -> dict[str, Json]:
-    """Return what a caller is told of an entry that was added."""
+    """Return the answer for the author of an entry that was added."""
     until = added.leased_until
     return {
         "entry": added.entry.entry_id,
@@ -277,6 +278,6 @@ def shown_added(added: EntryAdded) -> dict[str, Json]:
     }
 
 
-_RESOLVED: Final = "The agents of what can be taken are told; `explain_run` says what else the run waits for."
+_RESOLVED: Final = "The agents of ready states are notified; `explain_run` says what else the run waits for."
 _ENDED: Final = "The work of the run was done: it has ended. `finalize_workflow` writes its audit record."
 _STILL_BLOCKED: Final = "Other issues still block the run: blocked_by names them."

@@ -1,7 +1,7 @@
-"""Answers to human tasks: who may give them, what can be taken, and what the state then puts out. Pure.
+"""Answers to human tasks: who may give them, which are valid, and the output of the state. Pure.
 
-The first answer ends the state, by the same transition as a callback does (`outside.conclude`); whoever comes later is
-told who answered. At the deadline the default choice is taken, where there is one.
+The first answer ends the state, by the same transition as a callback does (`outside.conclude`). A later caller gets an
+error that names the first. At the deadline the default choice is taken, where there is one.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ LARGEST_ANSWER: Final = 64 * 1024
 
 @record(frozen=True, slots=True, kw_only=True)
 class Answerer:
-    """Who answers: a person (or agent) by id, the groups that they answer for, and the key that it came with.
+    """The author of an answer: a person (or agent) by id, the groups that they answer for, and the key of the call.
 
     A key counts as one person, whatever names are used with it.
     """
@@ -244,7 +244,7 @@ def default_of(state: str, doc: StateDoc, now: int) -> End | None:
         event=Event(type="HumanTaskDefaulted", state=state, data={"epoch": epoch, "choice": asking.default}),
         output=None if fails else output_of(asking.default, now),
         error=REJECTED if fails else None,
-        cause="Nobody answered until the deadline." if fails else None,
+        cause="There was no answer until the deadline." if fails else None,
         handled=True,
     )
 

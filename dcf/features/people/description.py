@@ -1,8 +1,8 @@
-"""Reads the description of a human task: whom it is for, what is asked, and what may be answered. Pure.
+"""Reads the description of a human task: for whom it is, the question, and the possible answers. Pure.
 
 The description is the input of a Task with the Resource `dcf:human`, after Parameters or Arguments. A description that
-cannot be followed fails the state (`DCF.InvalidHumanTask`), so that nobody waits for a person who was never asked.
-What of it is written out in the workflow is checked before anything runs.
+cannot be followed fails the state (`DCF.InvalidHumanTask`). Otherwise the run would wait for a person who was never
+asked. Fixed parts in the workflow are checked before anything runs.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -43,11 +43,11 @@ class Askees:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The ids and names under which they are told: a group has an inbox of its own name."""
+        """The ids and names under which they are notified: a group has an inbox of its own name."""
         return tuple(dict.fromkeys((*self.people, *self.groups)))
 
     @property
-    def is_nobody(self) -> bool:
+    def is_empty(self) -> bool:
         """True if there is no person and no group."""
         return not self.people and not self.groups
 
@@ -69,7 +69,7 @@ class TaskChoice:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Escalation:
-    """Who may answer too, and is told, when nobody has answered after so many seconds."""
+    """The people who may answer too, and are notified, if there is no answer after `after_s` seconds."""
 
     after_s: int
     to: Askees
@@ -79,9 +79,9 @@ class Escalation:
 class HumanTask:
     """The description of a human task, checked.
 
-    `not_by` are persons and agents who may not answer; `not_by_producers`: nor may whoever completed a state that led
-    here. `default` is the choice that is taken at the deadline (TimeoutSeconds) in place of a timeout. `reject_fails`:
-    the choice `reject` fails the state instead of being its output.
+    `not_by` are persons and agents who may not answer. With `not_by_producers` the agents and persons that completed an
+    earlier state on the path may not either. `default` is the choice that is taken at the deadline (TimeoutSeconds) in
+    place of a timeout. `reject_fails`: the choice `reject` fails the state instead of being its output.
     """
 
     to: Askees
@@ -163,7 +163,7 @@ def _contradictions(found: Mapping[str, Any], unknown: frozenset[str]) -> Iterat
         yield "on_reject", f"on_reject is fail, but none of the choices is '{REJECT}'"
     asked, may_grow = found.get("to"), "escalation" in found or "escalate" in unknown
     if asked is not None and not asked.groups and not may_grow and set(asked.people) <= set(found.get("not_by", ())):
-        yield "not_by", "everybody in to is also in not_by, so that nobody may answer"
+        yield "not_by", "everybody in to is also in not_by, so that no one may answer"
 
 
 def read_askees(value: Json, field: str) -> Askees:

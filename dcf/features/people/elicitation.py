@@ -1,8 +1,8 @@
 """Asks the person in front of a client to answer a human task, where the client can show a form (elicitation).
 
-`answer_human_task` without a choice then becomes a question. Who answers is the caller, as with a choice: the form only
-lets the person choose instead of their model. Since the revision 2026-07-28 a question is an answer to the call, and
-the client calls again with what was filled in; before, the server asks on the connection, over stdio only.
+`answer_human_task` without a choice then becomes a question. The caller answers, as with a choice: the form only lets
+the person choose instead of their model. Since the revision 2026-07-28 a question is an answer to the call, and the
+client calls again with the filled-in form. Before, the server asks on the connection, over stdio only.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ Arguments = Mapping[str, Json]
 async def asked(
     spec: ToolSpec, arguments: Arguments, context: Context[Any, Any], reading: ToolReading
 ) -> Arguments | InputRequiredResult:
-    """Return the arguments with what the person chose, or the question; as they are where nobody can be asked."""
+    """Return the arguments with the person's choice, or the question; unchanged if the client cannot ask."""
     if spec.name != _TOOL or arguments.get("choice") is not None or not _can_ask(context, reading):
         return arguments
     for name, answer in (context.input_responses or {}).items():

@@ -1,4 +1,4 @@
-"""Lets others answer a human task too when nobody has in time, and tells them. Pure."""
+"""Lets others answer a human task too if there is no answer in time, and notifies them. Pure."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from dcf.core.documents.model import StateDoc
 from dcf.features.people.model import Asking, asking_of
 
 ESCALATED: Final = "human_task_escalated"
-"""Reason of the notices to those who are asked because nobody answered in time."""
+"""Reason of the notices to the people who are asked because there was no answer in time."""
 
 
 def look(snapshot: Snapshot, state: str, doc: StateDoc) -> Decision[Owed] | None:

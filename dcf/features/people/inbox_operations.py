@@ -1,8 +1,9 @@
 """Everything that waits for people, as one list: tasks and questions, then verdicts, then issues that block runs.
 
 Each of the three is a list of its own (`features/people/storage.py`, `features/gates/storage.py`, the list of runs), so
-they follow each other, and a cursor says in which of them a page goes on. A verdict that people are asked for by name
-stands among the tasks; here are those that anybody may give, and those that are asked of a person as of an agent.
+they follow each other, and a cursor names the list in which a page begins. A verdict that people are asked for by name
+is among the tasks. The second list has the verdicts that anybody may give, and those of a person in the role of an
+agent.
 """
 
 from collections.abc import Iterator
@@ -25,21 +26,21 @@ if TYPE_CHECKING:
     from dcf.runs.views.reading import RunViews
 
 _MOST_PAGES: Final = 10
-"""Pages of the three lists that one answer looks at; then the next answer goes on."""
+"""Pages of the three lists that one answer looks at; then the answer ends."""
 
 Row = dict[str, Json]
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class InboxPage:
-    """A page of what waits: each row with the place behind it, and where the next page goes on."""
+    """A page of open items: each row with the place after it, and the place for the next page."""
 
     rows: tuple[tuple[Row, InboxPlace], ...] = ()
     next_place: InboxPlace | None = None
 
 
 class WaitingForPeople:
-    """What waits for people, of all kinds."""
+    """All items that wait for people, of all kinds."""
 
     def __init__(self, people: "People", gates: "Gates", runs: "RunViews", run_list: "RunList") -> None:
         self._people = people
@@ -113,7 +114,7 @@ def _open(case: GateCase, query: HumanTaskQuery) -> Iterator[OpenGate]:
         return
     for one in submission.open:
         if one.by_people:
-            is_wanted = query.person is not None and one.people.is_nobody  # else it is on the list of tasks
+            is_wanted = query.person is not None and one.people.is_empty  # else it is on the list of tasks
         else:
             is_wanted = one.kind != "command" and (not one.to or query.person in one.to)
         if is_wanted:

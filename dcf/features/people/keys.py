@@ -1,10 +1,10 @@
 """The keys of the lists of open human tasks: one of all, one for each person, group and run.
 
-`cp:idx:asked:all`, `:person:<id>`, `:group:<name>` and `:run:<id>` are sorted sets of `<run>/<state>` by the epoch of
-the visit, which is the time at which it was opened; of `<run>/<state>?<question>` for a question of its holder, by the
-time at which it was asked, and `<run>/<state>?gate:<name>` for a gate that people decide. They are written by a run's
-transactions just before the commit, taken off after the one that ends the visit or answers, and gone with their last
-entry (`features/people/storage.py`).
+`cp:idx:asked:all`, `:person:<id>`, `:group:<name>` and `:run:<id>` are sorted sets. A human task is `<run>/<state>` by
+the epoch of the visit, which is the time at which it was opened. A question of a lease holder is
+`<run>/<state>?<question>`, by the time at which it was asked. A gate that people decide is `<run>/<state>?gate:<name>`.
+A run's transactions write an entry just before the commit. They take it off after the commit that ends the visit or
+answers (`features/people/storage.py`).
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Which open human tasks a caller wants to see, in which order, and what is shown of each. Pure.
 
-The lists of open tasks may have stale entries (`features/people/storage.py`), so a page is made from the documents of
-the states that they name, and `HumanTaskQuery.wants` leaves out what is not wanted.
+The lists of open tasks may have stale entries (`features/people/storage.py`). So a page is made from the documents of
+the states that they name, and `HumanTaskQuery.wants` leaves out the others.
 """
 
 import re
@@ -35,7 +35,7 @@ class Source(StrEnum):
 
 @record(frozen=True, slots=True, kw_only=True)
 class InboxPlace:
-    """Where a page goes on: in which list, and after which of its entries; None: at its beginning."""
+    """The place where a page begins: in which list, and after which of its entries; None: at its beginning."""
 
     source: Source
     after: str | None = None
@@ -45,7 +45,7 @@ class InboxPlace:
 
 
 def read_inbox_place(cursor: str | None) -> InboxPlace:
-    """Read the cursor of an earlier answer; what is wrong with it is told where its list reads it."""
+    """Read the cursor of an earlier answer; the reader of its list reports what is wrong with it."""
     source, sign, after = (cursor or "").partition("!")
     if sign and source in (Source.VERDICTS, Source.ISSUES):
         return InboxPlace(source=Source(source), after=after or None)
@@ -81,8 +81,8 @@ def read_place(text: str | None) -> TaskCursor | None:
 class HumanTaskQuery:
     """Request for a page of open human tasks, oldest first.
 
-    With a `person` or `groups`, those that this person, or one of the groups, may answer; with a `run`, those of it,
-    and with a `project` those of its runs.
+    With a `person` or `groups`, the tasks that this person, or one of the groups, may answer. With a `run`, the tasks
+    of the run, and with a `project` the tasks of its runs.
     """
 
     limit: int
@@ -225,7 +225,7 @@ def _asked(task: HumanTask, *, whole: bool) -> Mapping[str, Json]:
 
 @record(frozen=True, slots=True, kw_only=True)
 class HumanTaskPage:
-    """Open tasks, oldest first. A page may be short, even empty, and go on all the same: `next_place` tells."""
+    """Open tasks, oldest first. A page may be short, even empty: only `next_place` says whether there are more."""
 
     now: int
     rows: tuple[HumanTaskRow, ...]

@@ -1,7 +1,7 @@
-"""What the document of a state says of the people that it waits for: who, for what, and what happens if nobody answers.
+"""The people that a state waits for, in its document: who, for what, and the effect of no answer. Data only.
 
-It stands there so that the clock, a diagnosis and the list of open tasks need no description, and an operator sees it.
-Data only: `answering` decides who may answer, `escalation` what is due.
+It is there so that the timer loop, a diagnosis and the list of open tasks need no description, and an operator sees it.
+`answering` decides who may answer, `escalation` what is due.
 """
 
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ from dcf.values.records import record
 
 @record(frozen=True, slots=True, kw_only=True)
 class Asking(Attached):
-    """Who may answer (`to`), since `since`, in server microseconds, the title of the task and its choices.
+    """The people who may answer (`to`), since `since`, in server microseconds, the title of the task and its choices.
 
-    From `escalates_at` on those in `escalates_to` may answer too; None if that is not to happen, or has. It was set
-    `escalate_after_s` ahead. `default` is the choice taken at the deadline, and `reject_fails` says whether rejecting
-    is a failure. `answered_by` and `choice` are set by the answer; nobody answered where the default was taken.
+    From `escalates_at` on the people in `escalates_to` may answer too; None if that is not to happen, or has. It was
+    set `escalate_after_s` ahead. `default` is the choice taken at the deadline, and `reject_fails` says whether
+    rejecting is a failure. The answer sets `answered_by` and `choice`; `answered_by` is empty if the default was taken.
     """
 
     field: ClassVar[str] = "asked"

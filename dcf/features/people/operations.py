@@ -1,7 +1,7 @@
 """Human tasks: the list of open ones, and the answers of people.
 
 Each names what it reads and the pure decision that is made on it (`features/people/answering.py`,
-`features/people/listing.py`). This module decides nothing and sends no Redis command.
+`features/people/listing.py`). This module must not decide or send Redis commands.
 """
 
 import secrets
@@ -80,8 +80,8 @@ class People:
     def _produced(self, workflow_id: str, path: str) -> Produced | None:
         """Return who did what in the run before a task that some must not answer; None where the task does not say so.
 
-        The whole history is read, and those of the runs that it took results over from. What led to this visit is over,
-        so that nothing is missed by reading it before.
+        The whole history is read, and those of the runs that it took results over from. The states before this visit
+        have ended, so that no event is missed by reading them first.
         """
         snapshot = self._plane.read(workflow_id, (path,), whole_meta=False)
         doc = snapshot.states.get(path)

@@ -1,8 +1,8 @@
-"""Who completed the states that led to a state, by the history of the run: for tasks that they must not answer. Pure.
+"""The agents that completed the states before a state, by the history: for tasks that they must not answer. Pure.
 
-What led to a state is read off the workflow: the states from which control may come to it, and what is inside those
-that are Parallel or Map. Beside it, in other branches and iterations, others may have worked. The state itself does not
-count: whoever asked for a better version may judge the next one.
+The states before a state are read off the workflow: the states from which control may come to it, and those inside them
+if they are Parallel or Map. In other branches and iterations, other agents may have worked. The state itself does not
+count: an agent that asked for a better version may judge the next one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -54,7 +54,7 @@ class Producers:
         self.taken_from: str | None = None
 
     def saw(self, type_: str, state: str | None, data: Mapping[str, Json], by: str | None) -> None:
-        """Note an event, if it tells of somebody who completed such a state, or where results were taken over."""
+        """Note an event, if an agent completed such a state with it, or if it says where results were taken over."""
         if type_ == CREATED and "from" in data:
             self.taken_from = str(data["rerun_of"])
         name = {"LeaseAcquired": data.get("owner"), CONCLUDED: data.get("answered_by")}.get(type_)

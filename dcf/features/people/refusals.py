@@ -122,7 +122,7 @@ def needs_answer(state: str) -> Refusal:
     """Refuse a choice without the answer that the schema asks for."""
     return Refusal(
         code="invalid_answer",
-        message=f"State '{state}' asks for an answer beside the choice.",
+        message=f"State '{state}' asks for an answer in addition to the choice.",
         hint="`list_human_tasks` shows its schema; send `answer_json`.",
     )
 

@@ -1,9 +1,9 @@
-"""The lists of what waits for people, across runs: of all, of a person, of a group, of a run. Entries may be stale.
+"""The lists of items that wait for people, across runs: of all, a person, a group, a run. Entries may be stale.
 
 They have open human tasks, and the questions of workers, those for a planner too.
 
-An entry is written just before the commit that opens the task (`keys`), so that none is missing, and taken off
-after the one that ends it. Where the process died between, whoever reads the list takes it off, or the sweep does.
+An entry is written just before the commit that opens the task (`keys`), so that none is missing, and taken off after
+the one that ends it. If the process dies between, the next reader of the list takes it off, or the sweep does.
 A page costs what it shows: its entries, and of each the documents of the run, the state and its input.
 """
 
@@ -53,7 +53,7 @@ _SPARE: Final = 14
 """Entries read beyond the page, in place of stale ones."""
 
 _LOOKED_AT: Final = 2_000
-"""Entries that one page looks at, at most; then the next page goes on."""
+"""Entries that one page looks at, at most; then the page ends."""
 
 _BEING_OPENED: Final = 60 * SECOND
 """An entry younger than this may be of a task that is just being opened."""
@@ -146,12 +146,12 @@ class HumanTasks:
         return HumanTaskPage(now=now, rows=tuple(rows), next_place=place)
 
     def _entries(self, lists: Sequence[str], place: TaskCursor | None, wanted: int) -> list[TaskCursor]:
-        """Return so many entries after the place, of all these lists together, each once."""
+        """Return `wanted` entries after the place, of all these lists together, each once."""
         found = merge(*(self._after(key, place, wanted) for key in lists), key=_order)
         return list(islice(dict.fromkeys(found), wanted))
 
     def _after(self, key: str, place: TaskCursor | None, wanted: int) -> list[TaskCursor]:
-        """Return so many entries of a list after the place. Tasks opened at one moment stand by name."""
+        """Return `wanted` entries of a list after the place. Tasks opened at one moment are ordered by name."""
         low, skipped, found = "-inf" if place is None else str(place.epoch), 0, list[TaskCursor]()
         while len(found) < wanted:
             page: Command = ("ZRANGE", key, low, "+inf", "BYSCORE", "LIMIT", skipped, wanted, "WITHSCORES")
@@ -167,7 +167,7 @@ class HumanTasks:
     def _rows(
         self, found: Sequence[TaskCursor], lists: Sequence[str], now: int
     ) -> list[tuple[TaskCursor, HumanTaskRow | None]]:
-        """Return the entries with what the documents say; None for what waits for nobody now, which is taken off."""
+        """Return the entries with their documents; None for entries that no longer wait, which are taken off."""
         form, named = self._connections.form, [read_member(one.entry) for one in found]
         questions = [question_of(one.entry) for one in found]
         asked = [
@@ -247,7 +247,7 @@ def _row(
 
 
 def _task(text: bytes | None) -> HumanTask | None:
-    """Return the description; None for one that was damaged by hand: it must not hide the others."""
+    """Return the description; None if it was damaged by hand: it must not hide the others."""
     try:
         return None if text is None else read_human_task(load(text))
     except StateError:

@@ -46,7 +46,7 @@ class ProjectFile:
 
     @property
     def kind(self) -> FileKind:
-        """What it is: prose below a directory called blueprints, other prose, or code."""
+        """The kind of the file: prose below a directory called blueprints, other prose, or code."""
         *around, name = self.path.lower().split("/")
         if not name.endswith(_PROSE):
             return "code"

@@ -1,7 +1,7 @@
 """Indexes files of a project when somebody asks for it, and finds them by their words.
 
-Nothing here opens a file: whoever asks reads them where they are. The last indexing of a project replaces the one
-before; what did not change is not written again.
+Nothing here opens a file: the caller reads the files where they are. The last indexing of a project replaces the one
+before; unchanged pieces are not written again.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ _PAGE: Final = 500
 
 @record(frozen=True, slots=True, kw_only=True)
 class Indexed:
-    """What an indexing did: how many files it was about, and how many pieces it wrote, left as they were, removed."""
+    """The outcome of an indexing: how many files there were, and how many pieces it wrote, left alone, removed."""
 
     files: int
     written: int
@@ -46,7 +46,7 @@ class ProjectFiles:
         self._index = TextIndex(connections, INDEX, most=most, wait_replicas=wait_replicas)
 
     def index(self, project: str, files: Iterable[ProjectFile]) -> Indexed | Refusal:
-        """Index these files in place of those that the project had. A repetition goes on where this one ended."""
+        """Index these files in place of those that the project had. A repetition continues where this one ended."""
         before = {hit.entry_id: str(hit.document.get("content")) for hit in self._entries(project)}
         kept, paths, written, now = set[str](), set[str](), 0, self._index.now()
         for piece in (piece for file in files for piece in pieces_of(file)):

@@ -1,1 +1,1 @@
-"""What runs belong to, and what keys are bound to."""
+"""Projects: the namespaces of runs, to which keys may be bound."""

@@ -77,7 +77,7 @@ class Project:
 
 @record(frozen=True, slots=True, kw_only=True)
 class ProjectWish:
-    """What a project is to be. What is None stays as it is; `paths` are added, those of `forget` taken away.
+    """The wish for a project. A field that is None stays as it is; `paths` are added, those of `forget` removed.
 
     `revision` is the one that the caller has seen: only with it name, description, features or metadata that are
     there are replaced.
@@ -97,7 +97,7 @@ class ProjectWish:
 
 @record(frozen=True, slots=True, kw_only=True)
 class ProjectFound:
-    """What was read: the project (None: there is none), the server's time, who has the places of the wish.
+    """The data for a decision: the project (None: there is none), the server's time, the owners of the wanted places.
 
     `count` is how many projects there are, `own_count` how many of the wish's author.
     """
@@ -111,7 +111,7 @@ class ProjectFound:
 
 @record(frozen=True, slots=True, kw_only=True)
 class ProjectPut:
-    """What came of a put: the project as it is now, whether it was there, and whether this changed it."""
+    """The outcome of a put: the project as it is now, whether it existed, and whether this changed it."""
 
     project: Project
     existed: bool

@@ -33,7 +33,7 @@ class Projects:
         return self._store.of_run(workflow_id)
 
     def put(self, wish: ProjectWish) -> ProjectPut | Refusal:
-        """Create a project, or change one. The same again changes nothing."""
+        """Create a project, or change one. A repetition has no effect."""
         wish = rules.checked_wish(wish)
         return self._store.put(wish.project_id, wish.paths, wish.by, partial(rules.put, wish=wish))
 

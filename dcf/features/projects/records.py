@@ -1,4 +1,4 @@
-"""What verbs on projects answer. Loads the standard library only, since clients read it too."""
+"""The answers of verbs on projects. Imports the standard library only, since clients read it too."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -71,7 +71,7 @@ def checked_wish(wish: ProjectWish) -> ProjectWish:
 
 
 _GUARDED: Final = ("name", "description", "features", "metadata")
-"""Fields that are replaced by those only who have seen what is there."""
+"""Fields that only a caller that has seen the present values may replace."""
 
 
 def _created(found: ProjectFound, wish: ProjectWish) -> ProjectPut | Refusal:

@@ -1,7 +1,7 @@
 """Questions of workers: a holder asks the planner or people, and the first answer counts. Pure.
 
-A question stays with its state: whoever holds the state later sees it with its answer. Its asker keeps the lease, or
-gives the state back (`give_back`), which then waits for the answer and counts no attempt. After its time the question
+A question stays with its state: a later lease holder sees it with its answer. Its asker keeps the lease, or releases
+the state (`give_back`), which then waits for the answer and counts no attempt. After its time the question
 is given up (`unanswered`).
 """
 
@@ -63,7 +63,7 @@ class Ask:
         check_text(self.text, "question")
         if len(self.choices) > MOST_CHOICES or any(not 0 < len(one) <= LONGEST_CHOICE for one in self.choices):
             raise InvalidArgument(
-                f"choices has more than {MOST_CHOICES} choices, or one that has not 1 to {LONGEST_CHOICE} characters.",
+                f"choices has more than {MOST_CHOICES} texts, or one is empty or over {LONGEST_CHOICE} characters.",
                 "Offer few and short ones, or none: then any text is an answer.",
             )
         if not 0 < self.timeout_s <= LONGEST_WAIT_S:
@@ -80,7 +80,7 @@ class Ask:
 
 @record(frozen=True, slots=True, kw_only=True)
 class QuestionAnswer:
-    """An answer to a question. `by` gives it, for `groups`; as a person, and (or) as somebody who may plan runs."""
+    """An answer to a question. `by` gives it, for `groups`; as a person, and (or) as a caller that may plan runs."""
 
     question_id: str
     answer: str
@@ -101,7 +101,7 @@ class QuestionAnswer:
 
 
 def shown(question: Question) -> dict[str, Json]:
-    """Return a question for whoever works on its state, without what is empty. The answer is marked as another's."""
+    """Return a question for the worker on its state, without empty fields. The answer is marked as another's."""
     found: dict[str, Json] = {
         "question_id": question.question_id,
         "question": question.text,
@@ -181,7 +181,7 @@ def _unless_room(doc: StateDoc, talk: Questions, state: str, now: int) -> Refusa
 
 
 def _kept(talk: Questions, now: int) -> tuple[Question, ...]:
-    """Return the questions without the oldest that nobody waits for, where there is no room for one more."""
+    """Return the questions without the oldest closed one, where there is no room for one more."""
     over = next((one for one in talk.questions if not one.is_open or one.until <= now), None)
     if over is None or len(talk.questions) < MOST_KEPT:
         return talk.questions
@@ -190,7 +190,7 @@ def _kept(talk: Questions, now: int) -> tuple[Question, ...]:
 
 def _given_back(snapshot: Snapshot, wish: Ask) -> WriteSet:
     freed = release(snapshot, Release(state=wish.state, token=wish.token, reason="asked a question")).changes
-    assert freed is not None, "whoever holds the lease can release it"
+    assert freed is not None, "the lease holder can release it"
     return freed
 
 
@@ -206,7 +206,7 @@ def _asked_answer(question: Question) -> dict[str, Json]:
 
 
 def _asking(question: Question) -> list[Notice]:
-    """Return a notice to everybody who is asked."""
+    """Return a notice to each agent or person that is asked."""
     kind = NoticeKind.QUESTION.value
     content: dict[str, Json] = {
         "question_id": question.question_id,
@@ -286,7 +286,7 @@ def _may_answer(meta: Meta, question: Question, reply: QuestionAnswer) -> bool:
 def closed(snapshot: Snapshot, meta: Meta, doc: StateDoc, questions: tuple[Question, ...]) -> WriteSet:
     """Return what changes about a state when these of its questions are answered, or given up, without the events.
 
-    A state that was given back for the answer can be taken from now on. The asker is told, and so are its agents.
+    A state that was released for the answer can be leased from now on. The asker and the state's agents are notified.
     """
     state, now = questions[0].state, snapshot.now
     questioned = questioned_of(doc)

@@ -31,7 +31,7 @@ class Corrections:
     def correct_result(
         self, workflow_id: str, wish: Correct, *, reason: str | None = None, request_id: str | None = None
     ) -> Operated:
-        """Replace the result of a state and what came from it. A repetition with the same request id changes nothing.
+        """Replace the result of a state and what came from it. A repetition with the same request id has no effect.
 
         Raise UnknownState.
         """

@@ -1,11 +1,12 @@
-"""Corrects the result of a state until somebody has used it. Pure.
+"""Corrects the result of a state until a follower has used it. Pure.
 
-What the completion led to is worked out again from the old result, at the time and with the epoch of the completion,
-and once more from the new one. Where both lead to the same Tasks, and nobody has leased one of them, the inputs that
-came from the result are written anew. All else is refused: the result was used, or would have led elsewhere.
+The effects of the completion are worked out again from the old result, at the time and with the epoch of the
+completion, and once more from the new one. Where both lead to the same Tasks, and none of them was leased, the inputs
+that came from the result are written again. All else is refused: the result was used, or would have led elsewhere.
 
-Whoever leases a follower at the same time either sees the new input or makes the correction be refused: both watch the
-follower's document, and the correction changes it (`corrections`), so that a claim that only compares it notices too.
+An agent that leases a follower at the same time either sees the new input or makes the correction be refused. Both
+watch the follower's document, and the correction changes it (`corrections`), so that a claim that only compares it
+notices too.
 """
 
 from collections.abc import Mapping

@@ -13,7 +13,7 @@ from dcf.store.events.outbox import OutboxEntry
 
 
 def is_moot(entry: OutboxEntry, snapshot: Snapshot) -> bool:
-    """Return True if a question waits for no answer any more, or its answer is about a visit that is over."""
+    """Return True if a question no longer waits for an answer, or its answer is about a visit that has ended."""
     kind, meta = talk_kind(entry.type), snapshot.meta
     if kind == NoticeKind.NOTE:
         return False

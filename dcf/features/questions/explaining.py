@@ -15,7 +15,7 @@ def first_open(doc: StateDoc, now: int) -> Open | None:
 
 
 def about_question(path: str, doc: StateDoc, question: Open, facts: Facts) -> RunFinding:
-    """Return what was asked. That is no standstill: whoever answers takes their time."""
+    """Return the question that the state waits for. That is not stuck: the person or planner may take its time."""
     held = doc.lease.is_live(facts.now)
     who = f"State '{path}' is held by {doc.lease.owner_agent_id}, who waits" if held else f"State '{path}' waits"
     return RunFinding(

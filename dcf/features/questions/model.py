@@ -1,7 +1,7 @@
-"""What workers, people and planner tell each other in a run: how many notes were left, and the questions. Data only.
+"""The messages of workers, people and planner in a run: the count of notes, and the questions. Data only.
 
-The run's document `talk` has all of it. What a state waits for stands in its own document too (`Questioned`), so that
-clock, diagnosis and lists need no other, and a lease costs no further read where nobody asked anything.
+The run's document `talk` has all of it. The open questions of a state are in its own document too (`Questioned`), so
+that timer loop, diagnosis and lists need no other document. A lease costs no further read if there was no question.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ MOST_NOTES: Final = 200
 """Most notes of a run: each is kept in its history and sent to its planner."""
 
 MOST_KEPT: Final = 100
-"""Questions that a run keeps. The oldest one that nobody waits for gives way to a new one."""
+"""Questions that a run keeps. The oldest closed one gives way to a new one."""
 
 MOST_OF_VISIT: Final = 10
 """Most questions about a state in one visit."""
@@ -42,8 +42,8 @@ class Question:
     """A question of the holder of a lease. Times are the server's, in microseconds.
 
     It was asked in the visit of `state` that `visit` names (the epoch of what entered it), under the lease of `epoch`.
-    It is for the run's planner, or for the people in `to`. `gave_back`: the state waits for the answer, and nobody
-    holds it. `until` is when it is given up; `is_given_up` says that it was.
+    It is for the run's planner, or for the people in `to`. `gave_back`: the state waits for the answer, without a lease
+    holder. `until` is when it is given up; `is_given_up` says that it was.
     """
 
     number: int
@@ -77,7 +77,7 @@ class Question:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Open:
-    """What the document of a state says of a question that waits for its answer. `to` are persons and groups."""
+    """The part of an open question in the document of its state. `to` are persons and groups."""
 
     question_id: str
     title: str
@@ -160,7 +160,7 @@ class Questions:
     questions: tuple[Question, ...] = field(default_factory=tuple)
 
     def question(self, question_id: str) -> Question | None:
-        """Return the question of this id; None if there is none, or it is not kept any more."""
+        """Return the question of this id; None if there is none, or it is no longer kept."""
         return next((one for one in self.questions if one.question_id == question_id), None)
 
     def with_question(self, changed: Question) -> "Questions":

@@ -1,4 +1,4 @@
-"""Leaves a note for whoever planned a run: in the history and the journal, and in the planner's inbox. Pure.
+"""Leaves a note for the planner of a run: in the history and the journal, and in the planner's inbox. Pure.
 
 The text is another's, so its event is marked as data. Notes are few and short, since the history is kept as long as
 the run, and a planner reads all of them.
@@ -37,7 +37,7 @@ class Note:
 
 
 def check_text(text: str, name: str, longest: int = LONGEST_TEXT) -> str:
-    """Return the text; raise InvalidArgument for none, or for one that is too long."""
+    """Return the text; raise InvalidArgument if it is empty or too long."""
     if not text.strip():
         raise InvalidArgument(f"{name} is empty.", f"Say something in {name}.")
     if len(text) > longest:
@@ -47,7 +47,7 @@ def check_text(text: str, name: str, longest: int = LONGEST_TEXT) -> str:
 
 @decided_once
 def leave_note(snapshot: Snapshot, request: RunRequest, note: Note) -> RunDecision:
-    """Keep the note, and owe it to the planner, if there is one who did not leave it."""
+    """Keep the note, and owe it to the planner, if there is one and another agent left it."""
     meta, talk = snapshot.meta, snapshot.part(TALK) or NO_TALK
     assert meta is not None, "the control plane checks that the run exists before it decides"
     refusal = _why_not(snapshot, meta, note)

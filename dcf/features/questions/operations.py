@@ -1,6 +1,6 @@
 """Notes, questions and answers in runs. Each names what it reads and the pure decision (`core/notes`, `questions`).
 
-This module decides nothing and sends no Redis command.
+This module must not decide or send Redis commands.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ Operated: TypeAlias = RunAnswer | Refusal
 
 
 class Talking:
-    """What workers, people and planners tell each other. `corrections` are those of results."""
+    """The messages of workers, people and planners. `corrections` are those of results."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self.corrections = Corrections(plane)
@@ -46,7 +46,7 @@ class Talking:
     def leave_note(
         self, workflow_id: str, note: Note, *, reason: str | None = None, request_id: str | None = None
     ) -> Operated:
-        """Leave a note for the planner. A repetition with the same request id leaves none. Raise UnknownRun."""
+        """Leave a note for the planner. A repetition with the same request id has no effect. Raise UnknownRun."""
         path = None if note.state is None else self._plane.place(workflow_id, note.state).path
         note = replace(note, state=path)
         request = run_request("leave_note", reason, request_id, note.arguments())
@@ -96,9 +96,9 @@ class Talking:
         return found.part(TALK) or NO_TALK
 
     def questions_of(self, workflow_id: str, state: str, doc: StateDoc) -> list[dict[str, Json]]:
-        """Return the questions that were asked in this visit of a state, for whoever works on it.
+        """Return the questions of this visit of a state, for its present worker.
 
-        `doc` is its document; where it tells of none, nothing is read.
+        `doc` is its document; if it names no question, no read is needed.
         """
         if questioned_of(doc) is None:
             return []
@@ -108,7 +108,7 @@ class Talking:
             return []
         visit = entry_epoch_of(path, found.states.get, found.meta)
         waiting = questioned_of(found.states.get(path, doc))
-        # After a retry of the run nobody waits for what was open before; the visit is the same.
+        # After a retry of the run earlier questions no longer wait; the visit is the same.
         return [
             asking.shown(one)
             for one in asking.of_visit(found.part(TALK) or NO_TALK, path, visit)

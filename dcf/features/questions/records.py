@@ -1,4 +1,4 @@
-"""What the verbs for notes, questions and corrections answer. Loads the standard library only: clients read it too."""
+"""The answers of the verbs for notes, questions and corrections. Imports the standard library only: clients read it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +8,7 @@ from dcf.verbs.records.runs import RunStatusName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftNote:
-    """The number of the note, how many more the run takes, and the planner that is told; None: only the history."""
+    """The number of the note, how many more the run takes, and the planner that is notified; None: only the history."""
 
     workflow_id: str
     note: int
@@ -32,7 +32,7 @@ class AskedQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweredQuestion:
-    """What was answered, by whom, and who asked."""
+    """The answer to a question, its author, and who asked."""
 
     workflow_id: str
     state: str
@@ -45,7 +45,7 @@ class AnsweredQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectedResult:
-    """What was corrected, and the states whose input is another now."""
+    """The corrected state, and the states whose input is another now."""
 
     workflow_id: str
     state: str

@@ -25,7 +25,7 @@ _RERUN = "A later result replaces it: `rerun` begins again from a state, `resolv
 
 
 def no_part(agent_id: str) -> Refusal:
-    """Refuse a note of somebody who has nothing to do with the run."""
+    """Refuse a note of an agent that has no part in the run."""
     return Refusal(
         code="no_part",
         message=f"'{agent_id}' neither plans this run nor is assigned in it.",
@@ -95,7 +95,7 @@ def given_up(question: Question) -> Refusal:
     until = to_text(question.until)
     return Refusal(
         code="question_closed",
-        message=f"Nobody answered question {question.question_id} until {until}, and it was given up.",
+        message=f"Question {question.question_id} had no answer until {until}, and was given up.",
         hint="Leave a note if it still matters.",
     )
 
@@ -105,7 +105,7 @@ def state_moved_on(question: Question, doc: StateDoc) -> StateRefusal:
     return StateRefusal(
         code="question_closed",
         message=f"Question {question.question_id} was about '{question.state}', which has moved on.",
-        hint="Nothing is to be done: nobody waits for the answer.",
+        hint="No action needed. The question is closed.",
         doc=doc,
     )
 
@@ -185,9 +185,9 @@ def run_ended(state: str, status: RunStatus) -> Refusal:
 
 
 def path_differs(state: str, before: str, after: str) -> Refusal:
-    """Refuse because the run has gone on where this result would not have led."""
+    """Refuse because the run has continued where this result would not have led."""
     return Refusal(
         code="path_differs",
-        message=f"With this result '{state}' would lead to {after}, and the run has gone on to {before}.",
+        message=f"With this result '{state}' would lead to {after}, and the run has continued with {before}.",
         hint="Nothing was changed. The planner can resolve the state that follows, or begin again: `rerun`.",
     )

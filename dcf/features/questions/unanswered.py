@@ -16,9 +16,9 @@ def look(snapshot: Snapshot, state: str, doc: StateDoc) -> Decision[Owed] | None
 
 
 def _give_up(snapshot: Snapshot, state: str) -> Decision[Owed]:
-    """Give up what is due. A state that was given back for an answer can be taken again, without one."""
+    """Give up the questions that are due. A state that was released for an answer can be leased again, without one."""
     doc, talk = snapshot.states[state], snapshot.part(TALK) or NO_TALK
-    assert snapshot.meta is not None, "the clock looks at runs that exist"
+    assert snapshot.meta is not None, "the timer loop looks at runs that exist"
     questioned = questioned_of(doc)
     assert questioned is not None, "a question about it is due"
     due = [one.question_id for one in questioned.open if one.until <= snapshot.now]

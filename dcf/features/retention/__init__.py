@@ -1,1 +1,1 @@
-"""Deletes runs that are over, and keeps some from it."""
+"""Deletes ended runs, and protects runs on hold from it."""

@@ -1,9 +1,9 @@
 """Takes runs off the lists when their keys have expired: until the next sweep counts would be wrong.
 
-Redis expires the keys of a finalized run by itself and tells nobody. So `cp:idx:expiring`, a sorted set, has for each
-such run what it is listed under, by the server time at which its keys go; the clock's processes look at those that are
-due. An entry is written before the expiry is set and may be early, or of a run that is kept after all: what counts is
-whether the run's meta is there. Decides nothing: `core/lifecycle/retention.py` does.
+Redis expires the keys of a finalized run without a message. So `cp:idx:expiring`, a sorted set, has for each such run
+the lists that it is on, by the server time at which its keys go. The processes of the timer loop look at entries that
+are due. An entry is written before the expiry is set. It may be early, or of a run that is kept after all: what counts
+is whether the run's meta is there. This module must not decide: `core/lifecycle/retention.py` does.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Keeps and deletes ended runs: deletion, legal hold, finalizing by itself, expiry.
+"""Keeps and deletes ended runs: deletion, legal hold, automatic finalizing, expiry.
 
 It carries out what `core/lifecycle/retention.py` decides. Deleting is a transaction that marks the run, then the
 removal of its keys (`features/retention/storage.py`); both may be repeated by any process.
@@ -25,7 +25,7 @@ from dcf.values.refusal import Refusal
 
 
 class Retention:
-    """The operations on runs that are over, and the policy by which the clock calls them."""
+    """The operations on ended runs, and the policy by which the timer loop calls them."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Retention:
 
     @frees_memory
     def delete(self, workflow_id: str, reason: str | None = None, request_id: str | None = None) -> Deleted | Refusal:
-        """Delete a run that is over: all its keys and its entries on all lists. Repeated, it finishes what is left."""
+        """Delete an ended run: all its keys and its entries on all lists. Repeated, it finishes the deletion."""
         request = run_request("delete_run", reason, request_id)
         decide = partial(retention.delete, workflow_id=workflow_id, request=request)
         reads = ReadSet(whole_meta=True, run_receipts=(request.key,))
@@ -74,7 +74,7 @@ class Retention:
     ) -> RunAnswer | Refusal:
         """Set or release the legal hold; a run on hold is not deleted and does not expire. Raise UnknownRun.
 
-        A repetition of a request changes nothing, even if another has released or set the hold since.
+        A repetition of a request has no effect, even if another has released or set the hold since.
         """
         request = run_request("hold_run", reason, request_id, {"hold": is_held})
         decide = partial(retention.hold, workflow_id=workflow_id, request=request, is_held=is_held)
@@ -111,7 +111,7 @@ class Retention:
             self._outbox.expire(workflow_id, *self._paths(workflow_id), keep_s)
 
     def _take_leave(self, workflow_id: str) -> None:
-        """Let no child run go on alone, and no parent wait, because the run is deleted just after it ended."""
+        """Let no child run continue alone, and no parent wait, because the run is deleted just after it ended."""
         try:
             run = self._plane.run(workflow_id)
         except UnknownRun:

@@ -1,10 +1,10 @@
 """Removes all keys of a run, then its entries in the indexes across runs.
 
-The order makes a crash harmless: the states first, then what tells which states there are, meta last of the run's keys,
-and the index entries after it. Until meta is gone, the clock finds the run by its mark and goes on; afterwards a sweep
-finds the entries that name nothing. On a cluster the lists are on other nodes, one of which may not answer. So entries
-that only meta tells of are removed before it as well. Safe to repeat. Decides nothing: `core/lifecycle/retention.py`
-does.
+The order makes a crash harmless: the states first, then the list of states, meta last of the run's keys, and the index
+entries after it. Until meta is gone, the timer loop finds the run by its mark and continues; afterwards a sweep finds
+the entries that name nothing. On a cluster the lists are on other nodes, one of which may not answer. So entries that
+only meta names are removed before it as well. Safe to repeat. This module must not decide:
+`core/lifecycle/retention.py` does.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ from dcf.values.json_text import Json, load
 
 _PAGE: Final = 500
 _AT_ONCE: Final = 30
-"""Commands of one packet, each with so many keys at most."""
+"""Commands of one round trip; each has at most `_PAGE` keys."""
 
 _BEING_CREATED: Final = 60 * SECOND
 """An entry younger than this may be of a run that is being created under the same id."""
@@ -60,7 +60,7 @@ class Deletion:
         commands += [("DEL", *page) for page in _pages(inside)]
         commands.append(("DEL", *own))
         if self._connections.shards > 1:
-            commands += self._told_of(workflow_id, meta)
+            commands += self._unlisting_by_meta(workflow_id, meta)
         commands.append(("DEL", run.meta))
         # A delivery that was under way may have written into the history once more.
         commands += [("DEL", run.events, run.told, run.outbox), *self._unlisted(workflow_id, meta)]
@@ -68,7 +68,7 @@ class Deletion:
             ask(self._connections, *commands[start : start + _AT_ONCE])
 
     def forget(self, workflow_id: str) -> None:
-        """Take a run that is gone off the lists that every run is on, unless it is being created anew."""
+        """Take a run that is gone off the lists that every run is on, unless it is being created again."""
         (now,) = self._connections.send(("TIME",))
         before = int(now[0]) * SECOND - _BEING_CREATED
         shard = shard_of(workflow_id, self._connections.shards)
@@ -87,7 +87,7 @@ class Deletion:
     def _unlisted(self, workflow_id: str, meta: Mapping[str, Json]) -> Iterator[Command]:
         shard = shard_of(workflow_id, self._connections.shards)
         yield ("ZREM", in_shard(keys.LIVE, shard), workflow_id)
-        yield from self._told_of(workflow_id, meta)
+        yield from self._unlisting_by_meta(workflow_id, meta)
         yield ("ZREM", keys.due(workflow_id), workflow_id)
         yield ("DEL", keys.workers(workflow_id), asked_in(workflow_id))
         yield forgotten(workflow_id, meta, shard)
@@ -95,8 +95,8 @@ class Deletion:
         if isinstance(creator, str) and creator.startswith(KEY_CALLER):
             yield forget_run(creator.removeprefix(KEY_CALLER), workflow_id)
 
-    def _told_of(self, workflow_id: str, meta: Mapping[str, Json]) -> Iterator[Command]:
-        """Yield what takes a run off the lists that its meta tells of. The list of live runs is not one of them."""
+    def _unlisting_by_meta(self, workflow_id: str, meta: Mapping[str, Json]) -> Iterator[Command]:
+        """Yield the commands that take a run off the lists in its meta. The list of live runs is not one of them."""
         shard = shard_of(workflow_id, self._connections.shards)
         for index in lists_of(meta, shard):
             if index != in_shard(keys.LIVE, shard):

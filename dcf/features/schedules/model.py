@@ -1,8 +1,8 @@
-"""The document of a schedule: when it ticks, what it starts, and what became of its latest ticks. Pure.
+"""The document of a schedule: when it ticks, what it starts, and the outcomes of its latest ticks. Pure.
 
 `features/schedules/ticking.py` decides what is done at a tick. A schedule's `generation` is drawn at its creation and
-shown to nobody: the ids of its runs follow from it, so nobody can take one before its tick, and a schedule that is made
-anew under the same name has other runs.
+never shown. The ids of its runs follow from it, so no caller can take one before its tick. A new schedule under an old
+name has other runs.
 """
 
 import base64
@@ -31,7 +31,7 @@ MOST_INPUT: Final = 64 * 1024
 """Bytes of the input that a schedule gives each of its runs."""
 
 MOST_RECORDS: Final = 50
-"""Latest ticks that a schedule tells of."""
+"""Latest ticks that a schedule lists."""
 
 MOST_JITTER_S: Final = 3600
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,53}$"
@@ -41,7 +41,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Overlap(StrEnum):
-    """What a tick does while a run of the schedule goes on: nothing, wait for its end, or start another beside it."""
+    """The effect of a tick while a run of the schedule is running: nothing, wait for its end, or start another."""
 
     SKIP = "skip"
     QUEUE = "queue"
@@ -49,7 +49,7 @@ class Overlap(StrEnum):
 
 
 class CatchUp(StrEnum):
-    """What becomes of the ticks that nobody saw: no run, one run for all, or one for each of the latest hundred."""
+    """The effect of missed ticks: no run, one run for all, or one for each of the latest hundred."""
 
     NONE = "none"
     ONE = "one"
@@ -72,7 +72,7 @@ class ScheduleTrouble:
 
 @record(frozen=True, slots=True, kw_only=True)
 class TickRecord:
-    """What became of a tick, or of `count` ticks in a row from `tick` to `last`.
+    """The outcome of a tick, or of `count` ticks in a row from `tick` to `last`.
 
     `outcome` is started, skipped, failed or, where a person did something, the verb; `why` is a code, `told` words.
     """
@@ -105,7 +105,7 @@ class TickRecord:
 class Intent:
     """A start under way: of this tick, by `holder` (drawn for it), between `at` and `until` of the server's time.
 
-    `tries` counts those who have taken it up; `trouble` is why the latest try was put off.
+    `tries` counts the processes that have taken it up; `trouble` is why the latest try was put off.
     """
 
     tick: int
@@ -120,7 +120,7 @@ class Intent:
 class Schedule:
     """A schedule. `next_at` is its next tick, `waiting` are ticks whose runs are to be started, oldest first.
 
-    `runs` are those of its runs that may go on, the latest last. `seen_at` is the server's time of the latest change.
+    `runs` are its runs that may be running, the latest last. `seen_at` is the server's time of the latest change.
     """
 
     name: str
@@ -170,7 +170,7 @@ class Schedule:
         return "active" if self.paused_at is None else "paused"
 
     def run_at(self, tick: int) -> str:
-        """Return the id of the run of a tick: the same whoever works it out."""
+        """Return the id of the run of a tick: the same in every process."""
         return self._run(str(tick), tick)
 
     def run_for(self, request_id: str, at: int) -> str:
@@ -244,7 +244,7 @@ def new_schedule(wish: ScheduleWish, now: int, generation: str) -> Schedule:
         raise TooLarge(f"The input of a schedule has at most {MOST_INPUT} bytes.", "Store it elsewhere; refer to it.")
     tags = check_tags(wish.tags)
     if len(tags) >= MOST_TAGS:
-        raise InvalidArgument(f"A schedule has at most {MOST_TAGS - 1} tags beside its own.", "Leave some out.")
+        raise InvalidArgument(f"A schedule has at most {MOST_TAGS - 1} tags in addition to its own.", "Leave some out.")
     if not 0 <= wish.jitter_s <= MOST_JITTER_S:
         raise InvalidArgument(f"The jitter is between 0 and {MOST_JITTER_S} seconds.", "Choose a shorter one.")
     if isinstance(timing, Every) and wish.jitter_s >= timing.seconds:

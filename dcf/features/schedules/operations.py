@@ -1,6 +1,6 @@
-"""The operations on schedules, and what the clock does at their ticks: starts runs, each once (`ticking.py`).
+"""The operations on schedules, and the work of the timer loop at their ticks: starts runs, each once (`ticking.py`).
 
-Names what is read and the pure decision that is made on it; decides nothing.
+Names what is read and the pure decision that is made on it; it must not decide.
 """
 
 import logging
@@ -49,7 +49,7 @@ _LONGEST_TOLD: Final = 300
 
 @record(frozen=True, slots=True, kw_only=True)
 class ScheduleMade:
-    """A schedule after its creation; `existed`: it was there before. `unassigned` are Tasks that nobody is told of."""
+    """A schedule after its creation; `existed`: it was there before. `unassigned` are Tasks that notify no agent."""
 
     schedule: Schedule
     existed: bool
@@ -128,7 +128,7 @@ class Schedules:
         return self._change(name, lambda schedule, now: ticking.paused(schedule, now, _told(reason)))
 
     def resume(self, name: str, by: str, *, reason: str | None = None) -> Schedule:
-        """Let a schedule go on that was paused, or that stopped: its runs are then those of who resumed it."""
+        """Continue a schedule that was paused, or that stopped: its runs are then those of who resumed it."""
         return self._change(name, lambda schedule, now: ticking.resumed(schedule, now, by, _told(reason)))
 
     def delete(self, name: str) -> bool:
@@ -157,9 +157,9 @@ class Schedules:
     def look(self, name: str, *, has_stepped_back: bool = False) -> int:
         """Do what is due of a schedule. Return how many starts were carried out.
 
-        Any number of clocks may look at once: each start is one clock's, until it is done or its time is over. After
-        the server's time has stepped back the schedule is written whatever it says, so that a clock which read it
-        before the step does not commit a time that lies ahead.
+        Any number of timer loops may look at once: each start belongs to one loop, until it is done or its time has
+        ended. After the server's time has stepped back, the schedule is written even without a change. So a loop that
+        read it before the step cannot commit a time that lies ahead.
         """
         looking = partial(_looking, secrets.token_hex(8), has_stepped_back)
         found, intent = self._schedules.transact(name, looking, runs=None)
@@ -226,11 +226,11 @@ class Schedules:
         return NotBegun(why=answer)
 
     def _keep_definition(self, schedule: Schedule) -> None:
-        """Have the definition kept as long anew; that none is there is said at the next tick."""
+        """Keep the definition for its full time again; if it is missing, the next tick reports it."""
         try:
             self._starting.definition(schedule.workflow, schedule.project)
         except UnknownDefinition:
-            _log.warning("schedule %s: its definition %s is not kept any more", schedule.name, schedule.workflow)
+            _log.warning("schedule %s: its definition %s is no longer kept", schedule.name, schedule.workflow)
 
 
 def _wish(schedule: Schedule, definition: Definition, run: str, by: str) -> Create:

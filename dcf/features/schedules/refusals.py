@@ -20,7 +20,7 @@ def schedule_exists(name: str) -> Refusal:
 
 
 def schedule_without_key(name: str) -> Refusal:
-    """Stop a schedule because the API key that created it is not valid any more."""
+    """Stop a schedule because the API key that created it is no longer valid."""
     return Refusal(
         code="key_invalid",
         message=f"The API key that created schedule '{name}' was revoked, or has expired.",

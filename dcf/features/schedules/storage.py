@@ -1,7 +1,7 @@
 """Schedules in Redis: a document each, written together with the indexes that name it, by compare-and-set.
 
-The first packet has WATCH, TIME and the reads, the second MULTI, the document, the index entries and EXEC, so that an
-index is never behind a document. Decides nothing.
+The first round trip has WATCH, TIME and the reads, the second MULTI, the document, the index entries and EXEC, so that
+an index is never behind a document. This module must not decide.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +33,7 @@ Answer = TypeVar("Answer")
 
 @record(frozen=True, slots=True, kw_only=True)
 class ScheduleFound:
-    """What was read: the schedule (None: there is none), the server's time, and which of its runs go on.
+    """The data for a decision: the schedule (None: there is none), the server's time, and its runs in progress.
 
     `count` is how many schedules there are, `own_count` how many of the author that was asked about. `refusal` says why
     what it depends on could not be written.
@@ -51,7 +51,7 @@ class ScheduleFound:
 class ScheduleChange(Generic[Answer]):
     """The answer of a decision, and if `is_changed` the schedule to write; None deletes it.
 
-    `is_whole`: its document is written even if it says the same as before, so that who has read it cannot write.
+    `is_whole`: its document is written even without a change, so that a process that has read it cannot write.
     """
 
     answer: Answer
@@ -191,7 +191,7 @@ def _commands(
         return [("DEL", key), *commands, *(("ZREM", index, name) for index in indexes)]
     next_look: Command = ("ZADD", keys.SCHEDULES, looked_at(after, now), name)
     if not change.is_whole and before is not None and _says_the_same(before, after):
-        return [next_look]  # one that waits for a run is looked at every two seconds, and its document may be long
+        return [next_look]  # a waiting schedule is looked at every two seconds, and its document may be long
     if before is None or _moves(before, after):
         commands.append(("ZADD", keys.schedules_of(after.created_by), after.created_at, name))
     trouble: Command = ("ZREM", keys.TROUBLED, name)

@@ -6,11 +6,11 @@ A tick is started in three steps, and a process may die between any two of them:
 2. The run is created. Its id follows from the schedule and the tick; after `until` the creation is refused.
 3. The outcome is written in place of the intent, by the same process, and only where the run is found.
 
-Whoever dies after the first step leaves an intent that ends; the next clock takes it up, and finds the run if the
-second step was done. At most one process is at the second step, so a run that ended and was deleted early is not
-started again by a clock that was slow. As each step is answered before the next, any prefix of what Redis wrote is in
-order, so that a failover or a power loss may take steps back, from the last on, and never leaves a tick that is noted
-as started without its run.
+A process that dies after the first step leaves an intent that ends. The next timer loop takes it up, and finds the run
+if the second step was done. At most one process is at the second step, so a run that ended and was deleted early is not
+started again by a slow loop. As each step is answered before the next, any prefix of what Redis wrote is in order. So a
+failover or a power loss may undo steps, from the last on. It never leaves a tick that is noted as started without its
+run.
 """
 
 from collections.abc import Mapping
@@ -31,12 +31,12 @@ LATE_S: Final = 60
 
 _WAITING_S: Final = 2
 _KEEP_S: Final = 30 * 86_400
-"""Seconds after which a schedule is looked at, even if it does nothing: its definition is kept from then on anew."""
+"""Seconds after which a schedule is looked at, even if it is idle: its definition is then kept as long again."""
 
 _SLACK: Final = SECOND
 
 Running: TypeAlias = Mapping[str, bool | None]
-"""Runs by whether they go on; None: there is no such run."""
+"""Runs by whether they are running; None: there is no such run."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Begun:
 
 @record(frozen=True, slots=True, kw_only=True)
 class NotBegun:
-    """The tick got no run, and gets none: `stops` the schedule as well."""
+    """The tick got no run, and will not get one: `stops` the schedule as well."""
 
     why: Refusal
     stops: bool = False
@@ -56,7 +56,7 @@ class NotBegun:
 
 @record(frozen=True, slots=True, kw_only=True)
 class PutOff:
-    """The start is tried again after so many seconds."""
+    """The start is tried again after `for_s` seconds."""
 
     why: Refusal
     for_s: float
@@ -66,7 +66,7 @@ Outcome: TypeAlias = Begun | NotBegun | PutOff
 
 
 def look(schedule: Schedule, now: int, running: Running, holder: str) -> tuple[Schedule, Intent | None]:
-    """Return the schedule after a look at it, and the intent that who looks is to carry out, if there is one.
+    """Return the schedule after a look at it, and the intent that the caller must carry out, if there is one.
 
     `running` has each of `schedule.runs`.
     """
@@ -122,7 +122,7 @@ def settle(
 
 
 def triggered(schedule: Schedule, now: int, run: str, told: str | None) -> Schedule:
-    """Return the schedule with a run that was started out of turn; a repetition changes nothing."""
+    """Return the schedule with a run that was started out of turn; a repetition has no effect."""
     if any(record.run == run for record in schedule.records):
         return schedule
     found = _with_run(_healed(schedule, now), run)
@@ -137,7 +137,7 @@ def paused(schedule: Schedule, now: int, told: str | None) -> Schedule:
 
 
 def resumed(schedule: Schedule, now: int, by: str, told: str | None) -> Schedule:
-    """Return the schedule active again. What it missed is caught up as it says; one that stopped is now of `by`."""
+    """Return the schedule active again. Missed ticks follow `catch_up`; a stopped schedule now belongs to `by`."""
     if schedule.status == "active":
         return schedule
     found = replace(_healed(schedule, now), paused_at=None, stopped=None, trouble=None)
@@ -206,7 +206,7 @@ def _caught_up(schedule: Schedule, ticks: list[int], now: int) -> list[int]:
 
 
 def _missed(schedule: Schedule, now: int, ticks: "list[int] | tuple[int, ...]", before: int) -> Schedule:
-    """Note ticks that nobody saw and that get no run."""
+    """Note missed ticks that get no run."""
     count = len(ticks) + before
     if not count:
         return schedule
@@ -229,7 +229,7 @@ def _let_wait(schedule: Schedule, tick: int, now: int, running: Running) -> Sche
 
 
 def _begun(schedule: Schedule, now: int, running: Running, holder: str) -> tuple[Schedule, Intent | None]:
-    """Write down that the first tick that waits is started now, unless an earlier run goes on."""
+    """Write down that the first waiting tick is started now, unless an earlier run is running."""
     goes_on = schedule.overlap is not Overlap.ALLOW and any(running.get(run) for run in schedule.runs)
     if not schedule.waiting or goes_on:
         return schedule, None

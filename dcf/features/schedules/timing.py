@@ -1,9 +1,9 @@
 """When a schedule ticks: by a cron expression in a time zone, or every so many seconds. Pure.
 
-A tick is a point in time in microseconds, the same for whoever works it out. Cron text is read by cronsim, as Debian's
-cron reads it: where clocks go forward, a time of day that does not exist ticks at the first minute that does; where
-they go back, a time of day that comes twice ticks once, and `*/15 * * * *` ticks in both hours. Both libraries are
-imported when a tick is worked out: neither `dcf --help` nor a worker needs them.
+A tick is a point in time in microseconds, the same in every process. Cron text is read by cronsim, as Debian's cron
+reads it. Where clocks go forward, a time of day that does not exist ticks at the first minute that does. Where they go
+back, a time of day that comes twice ticks once, and `*/15 * * * *` ticks in both hours. Both libraries are imported
+when a tick is worked out: neither `dcf --help` nor a worker needs them.
 """
 
 import re
@@ -62,7 +62,7 @@ class Cron:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Every:
-    """So many seconds after each other, counted from `anchor`."""
+    """A tick every `seconds` seconds, counted from `anchor`."""
 
     seconds: int
     anchor: int

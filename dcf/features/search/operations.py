@@ -74,7 +74,7 @@ class Searching:
         self._project_files = project_files
 
     def search(self, request: SearchRequest) -> SearchResults:
-        """Return the best results. Nothing in a text is an error; one without a word finds nothing."""
+        """Return the best results. No text is an error; a text without a word has no results."""
         query = read_query(request.text)
         if query.expression is None:
             return SearchResults()

@@ -183,7 +183,7 @@ def output_hit(output: OutputText, query: TextQuery) -> SearchHit | None:
 
 
 def unit_hit(workflow_id: str, unit: Unit, query: TextQuery) -> SearchHit | None:
-    """Return a unit of a run that grows as a result, found by its title and by what its worker is told."""
+    """Return a unit of an open run as a result, found by its title and by the assignment of its worker."""
     if unit.is_group:
         return None
     title, said = unit.title or unit.name, str(unit.told.get(BRIEF_FIELDS["instructions"]) or "")
@@ -231,6 +231,6 @@ def _score(texts: Sequence[tuple[str, int]], query: TextQuery) -> int | None:
 
 
 def _place(text: str, word: str) -> int:
-    """Return where a word stands in a text, or a form of it; -1 if neither is there."""
+    """Return the place of a word, or a form of it, in a text; -1 if neither is there."""
     place, beginning = text.find(word), beginning_of(word)
     return text.find(beginning) if place < 0 and beginning else place

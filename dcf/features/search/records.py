@@ -1,4 +1,4 @@
-"""What the search answers. Loads the standard library only, since clients read it too."""
+"""The answer of the search. Imports the standard library only, since clients read it too."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

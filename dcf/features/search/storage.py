@@ -1,6 +1,6 @@
 """Reads what runs keep as text, for a search: outputs, the records of artifacts, and units. Never writes.
 
-So many states, artifacts and bytes of a run at most, read by a script for each run. Outputs take two packets, since the
+A script for each run reads a limited number of states, artifacts and bytes. Outputs take two round trips, since the
 names of the states come first; artifacts and units one.
 """
 
@@ -104,7 +104,7 @@ class RunUnits:
 
 
 class RunTexts:
-    """What runs have written, as text."""
+    """The texts that runs have written."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -130,7 +130,7 @@ class RunTexts:
         return RunOutputs(texts=tuple(texts), is_complete=is_complete)
 
     def artifacts(self, workflow_ids: Sequence[str], most: int) -> RunArtifacts:
-        """Return the newest artifacts of these runs, so many of each at most. Runs that do not exist have none."""
+        """Return the newest artifacts of these runs, at most `most` of each. Runs that do not exist have none."""
         keys = [keys_of(one) for one in workflow_ids]
         scripts: list[Command] = [
             ("EVAL", _ARTIFACTS, 2, one.of("shelf"), one.of("artifacts"), most, _MOST_READ) for one in keys
@@ -141,7 +141,7 @@ class RunTexts:
         return RunArtifacts(artifacts=found, is_complete=all(is_whole for is_whole, _ in replies))
 
     def units(self, workflow_ids: Sequence[str]) -> RunUnits:
-        """Return the newest units of these runs, so many of each at most. Runs that do not grow have none."""
+        """Return the newest units of these runs, a limited number of each. Other runs have none."""
         asked: list[Command] = [
             ("EVAL", _UNITS, 1, keys_of(one).units, _MOST_UNITS, _MOST_READ) for one in workflow_ids
         ]

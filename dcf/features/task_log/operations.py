@@ -23,7 +23,7 @@ class TaskLog:
         self._transactions = plane.transactions
 
     def log_event(self, workflow_id: str, request: LogEvent) -> Logged | Refusal:
-        """Write a line as the holder of a lease. A key that holds as many bytes as it may writes none."""
+        """Write a line as the lease holder. A key that has reached its quota of bytes cannot write."""
         path = self._transactions.path(workflow_id, request.state)
         wanted = replace(request, state=path)
 

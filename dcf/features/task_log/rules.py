@@ -45,7 +45,7 @@ class LogEvent:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Logged:
-    """The line stands in the history, since this call or before (`repeated`). `left` more may follow."""
+    """The line is in the history, since this call or before (`repeated`). `left` more may follow."""
 
     left: int
     repeated: bool = False

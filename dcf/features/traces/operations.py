@@ -1,7 +1,7 @@
 """Sends the trace of each run that has ended to a collector, made from its history, once.
 
-The clock asks for it before it takes an ended run off its list (`clock.py`), and never waits: a thread sends. So a run
-stays on the list until its trace was sent; if the process dies before that, the clock of another sends it, with the
+The timer loop asks for it before it takes an ended run off its list (`clock.py`), and never waits: a thread sends. So a
+run stays on the list until its trace was sent; if the process dies before that, the loop of another sends it, with the
 same ids. A collector that does not answer is tried a few times: then the run is left to `dcf runs trace`.
 """
 
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 _TRIES: Final = 3
 _REST_S: Final = 4.0
-"""A collector that failed is left alone for so long: without that, each of many runs would wait for it."""
+"""Seconds of rest after a collector failed: otherwise each of many runs would wait for it."""
 _MOST_WAITING: Final = 100
 _OLDEST: Final = 24 * 3600 * SECOND
 """A run that ended longer ago is not sent: it ended before anybody wanted traces, and collectors refuse the old."""
@@ -66,7 +66,7 @@ class RunTraces:
         return mark is TraceMark.SENT
 
     def finish(self, workflow_id: str, timeout_s: float) -> None:
-        """Send the trace of a run that has ended, or wait until whoever does has sent it. A failure is logged."""
+        """Send the trace of an ended run, or wait until another process has sent it. A failure is logged."""
         try:
             self._finish(workflow_id, timeout_s)
         except DcfError as error:

@@ -1,6 +1,6 @@
-"""Notes which runs' traces were sent, so that of several clocks one sends each. Decides nothing.
+"""Notes which runs' traces were sent, so that one of several timer loops sends each. This module must not decide.
 
-A mark says which end of the run was sent: a run that was retried ends again. Whoever sends holds the mark for a while;
+A mark says which end of the run was sent: a run that was retried ends again. The sender holds the mark for a while;
 if it dies meanwhile, another sends the same spans again.
 """
 
@@ -18,7 +18,7 @@ _KEPT_MS: Final = 2 * 24 * 3600 * 1000
 
 
 class TraceMark(Enum):
-    """Who sends the trace of a run: the caller from now on, another one right now, or nobody any more."""
+    """The sender of the trace of a run: the caller from now on, another process now, or none, since it was sent."""
 
     MINE = "mine"
     OTHERS = "others"

@@ -1,1 +1,1 @@
-"""What work used up, and the budgets of runs."""
+"""The usage of work, and the budgets of runs."""

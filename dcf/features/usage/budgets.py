@@ -1,4 +1,4 @@
-"""Sets what a run may use up. A budget, also of a project, that is not used up any more lets runs go on. Pure."""
+"""Sets the budget of a run. If a budget, also of a project, is no longer used up, its runs continue. Pure."""
 
 from collections.abc import Collection, Mapping
 from typing import Final
@@ -68,7 +68,7 @@ def _let_go(writes: WriteSet, snapshot: Snapshot, meta: Meta, issue: str, done: 
 
 def _answer_fields(budget: Json, reached: str | None, after: Unblocked) -> Mapping[str, Json]:
     hint = (
-        "The agents of what can be taken are told; `read_usage` shows what is used up."
+        "The agents of ready states are notified; `read_usage` shows what is used up."
         if reached is None
         else f"The budget is used up: {reached}. It takes effect with the next completion that reports usage."
     )

@@ -1,7 +1,7 @@
 """Charges a run with the usage that a holder reports with a write, and blocks it once its budget is used up. Pure.
 
 The charge is part of the write: refused or repeated, nothing is charged. The budget is compared with sums that are
-watched, so that the very write that reaches it blocks the run, and leases nothing any more.
+watched, so that the very write that reaches it blocks the run, and leases no further state.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ _DAY: Final = 10
 """Characters of the day in the text of an instant."""
 
 AUTHOR: Final = "dcf"
-"""Who writes the issue of a used up budget into the journal."""
+"""The author of the journal issue of a used up budget."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ def _noted(changes: WriteSet, state: str, usage: UsageReport) -> WriteSet:
 
 
 def _only(agents: Sequence[str]) -> str | None:
-    """Return who alone is assigned to a state that nobody holds, since its task token was handed out."""
+    """Return the only agent that is assigned to a state without a lease, since its task token was handed out."""
     return agents[0] if len(agents) == 1 else None
 
 
@@ -119,7 +119,7 @@ def _used_up(
 
 
 def with_charge(changes: WriteSet, charged: Charged) -> WriteSet:
-    """Return the changes of a write with those of its charge. A run that is over with it is not blocked any more."""
+    """Return the changes of a write with those of its charge. A run that ends with it is no longer blocked."""
     if "status" in changes.meta:
         return replace(changes, usage=charged.charges)
     return replace(
@@ -133,7 +133,7 @@ def with_charge(changes: WriteSet, charged: Charged) -> WriteSet:
 
 
 def block_by_project(snapshot: Snapshot, project: str, budget: Budget, reached: str) -> WriteSet | None:
-    """Block a run whose project has used up its budget, unless that is so already, or the run is over."""
+    """Block a run whose project has used up its budget, unless it is blocked already, or has ended."""
     meta = snapshot.meta
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if meta.status is not RunStatus.RUNNING or blocked_by_project(meta, project) or not has_room(meta):
@@ -148,7 +148,7 @@ def block_by_project(snapshot: Snapshot, project: str, budget: Budget, reached: 
         by=AUTHOR,
         details={"project": project, "budget": budget.as_json(), "reached": reached},
     )
-    assert not isinstance(opened, More), "whoever asks this reads the journal"
+    assert not isinstance(opened, More), "the caller reads the journal"
     return changes
 
 

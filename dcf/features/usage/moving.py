@@ -1,9 +1,9 @@
 """Moves reports of usage to the books on a Redis Cluster, where a run and each book are in different slots.
 
 A single server does it in one script (`usage`). Here a report is first added to the books, each of which remembers the
-last report that it has of the run, and then to the sums of the run, where it is taken away: so whoever dies between the
-two, or does the same at the same time, adds it to nothing twice. A book that loses its latest writes in a failover
-loses reports that are taken away already, unless writes wait for replicas.
+last report that it has of the run. Then the report is added to the sums of the run, and removed from the stream. So a
+crash between the two, or a second process at the same time, does not count a report twice. A book that loses its latest
+writes in a failover loses reports that are removed already, unless writes wait for replicas.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from dcf.values.json_text import Json, dump
 _PROJECT: Final = ("project",)
 
 _REMEMBERED_S: Final = 7 * 24 * 3600
-"""Seconds for which a book remembers what it has of a run: longer than whoever moves reports can lag behind."""
+"""Seconds for which a book remembers the last report of a run: longer than a process that moves reports can lag."""
 
 _ADD: Final = """
 local function place_of(id)
@@ -77,7 +77,7 @@ return 0
 
 
 def move(connections: Connections, workflow_id: str, most: int) -> tuple[int, str]:
-    """Move so many reports at most. Return how many are left, and the run's project or an empty text."""
+    """Move at most `most` reports. Return how many are left, and the run's project or an empty text."""
     run = RunKeys(workflow_id)
     clock, entries, meta = connections.send(
         ("TIME",), ("XRANGE", run.spent, "-", "+", "COUNT", most), connections.form.members(run.meta, _PROJECT)

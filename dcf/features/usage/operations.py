@@ -1,4 +1,4 @@
-"""What work used up: read by run, agent or project, and what a run may use up. Decides nothing."""
+"""The usage of work: read by run, agent or project; and the budgets of runs. This module must not decide."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -34,7 +34,7 @@ _ALL: Final = 1_000_000
 
 @record(frozen=True, slots=True, kw_only=True)
 class RunUsage:
-    """What a run used up: in all, by state, by agent and by model, and what it may."""
+    """The usage of a run: in all, by state, by agent and by model; and its budget."""
 
     total: Mapping[str, int]
     states: Mapping[str, Mapping[str, int]]
@@ -45,7 +45,7 @@ class RunUsage:
 
 @record(frozen=True, slots=True, kw_only=True)
 class BookUsage:
-    """What an agent or a project used up: of all time, and of the days of the period that have any."""
+    """The usage of an agent or a project: of all time, and of the days of the period that have any."""
 
     total: Mapping[str, int]
     days: Mapping[str, Mapping[str, int]]
@@ -106,7 +106,7 @@ class Usages:
     def set_budget(
         self, workflow_id: str, change: Mapping[str, Json], *, reason: str | None = None, request_id: str | None = None
     ) -> RunAnswer | Refusal:
-        """Change what a run may use up. One that is blocked by its budget goes on, if the new one is not used up."""
+        """Change the budget of a run. A run that is blocked by its budget continues, if the new one is not used up."""
         change = read_budget_change(change)
         request = run_request("set_budget", reason, request_id, {"budget": dict(change)})
         issue = _issue_of(self._plane.read(workflow_id, (), whole_meta=False))
@@ -127,7 +127,7 @@ class Usages:
             return answer
 
     def set_project_budget(self, project: str, change: Mapping[str, Json], *, reason: str | None = None) -> None:
-        """Change what a project may use up. Its runs that are blocked by its budget go on, if the new one is not."""
+        """Change the budget of a project. Its runs that are blocked by it continue, if the new one is not used up."""
         limits = limits_of(self._plane)
         assert limits is not None, "made with the control plane"
         limits.put_budget(project, read_budget_change(change))

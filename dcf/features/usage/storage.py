@@ -1,11 +1,11 @@
 """The sums of what work used up: of a run in its own transaction, of agents, projects and their days once, from there.
 
 A completion that reports usage adds it to the run's sums (`usage`), and appends it to the run's `spent` stream, in its
-own transaction. From there one script moves it, exactly once, to the sums by state, agent and model of the run
-(`usageparts`) and to the books of its agent and its project, of all time and of the day. The process that committed
-runs the script at once; whoever reads runs it before; and what a dead process left is found in `cp:idx:usage:owed`,
-which was entered before the commit, by the clock. The script is atomic, so that each report is in the books or still
-owed, never both.
+own transaction. From there one script moves it, exactly once, to the sums of the run by state, agent and model
+(`usageparts`). It also moves it to the books of its agent and its project, of all time and of the day. The process
+that committed runs the script at once, and each reader runs it before it reads. The timer loop finds the reports of a
+dead process in `cp:idx:usage:owed`, which was entered before the commit. The script is atomic, so that each report is
+in the books or still owed, never both.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ _SETTLED_EVERY: Final = 30 * SECOND
 
 
 class UsageBooks:
-    """What was used up, in one Redis."""
+    """The usage books in one Redis."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections

@@ -1,4 +1,4 @@
-"""What a receiver of webhooks gets: the headers and the body of a request, signed. Pure.
+"""Makes the request to a receiver of webhooks: the headers and the body, signed. Pure.
 
 The body has the three members that Standard Webhooks recommends. It is the same at every try but for what changes in
 Redis meanwhile; the time in the headers is that of the try.

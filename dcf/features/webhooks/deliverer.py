@@ -31,14 +31,14 @@ _LATER: Final = frozenset({408, 421, 425, 429})
 """Answers below 500 that may be others later."""
 
 _REFUSED_S: Final = 30.0
-"""Seconds until an event that a receiver refused is sent again; somebody may have mended it by then."""
+"""Seconds until an event that a receiver refused is sent again; somebody may have corrected it by then."""
 
 
 class Offering(Protocol):
     """Where work comes from (`features/webhooks/operations.py`)."""
 
     def of_event(self, agent: Webhook, event: Mapping[str, Json]) -> Offer | None:
-        """Return the work that an event is about; None if it brings none."""
+        """Return the work that an event is about; None if there is none."""
         ...
 
     def accept(self, agent: Webhook, offer: Offer) -> None:

@@ -1,8 +1,8 @@
 """Offers work to agents that have no connection to dcf, holds the lease for those that accept it, takes their answers.
 
-A webhook gets what is to be done and a task token in one message (`adapters/webhook`). That it accepted is recorded
-as a lease of dcf's in its name. Everything is safe to repeat: the offer of a state is always the same, the lease has a
-token that follows from it, and an answer that comes before the lease was recorded takes it first. Decides nothing.
+A webhook gets its work and a task token in one message (`adapters/webhook`). Its acceptance is recorded as a lease of
+dcf's in its name. Everything is safe to repeat. The offer of a state is always the same, and the lease has a token that
+follows from it. An answer that comes before the lease was recorded takes the lease first. This module must not decide.
 """
 
 from collections.abc import Callable, Mapping
@@ -60,7 +60,7 @@ class Offers:
         self._skills = tell
 
     def of_event(self, agent: Webhook, event: Mapping[str, Json]) -> Offer | None:
-        """Return the work that an event is about; None if it brings none."""
+        """Return the work that an event is about; None if there is none."""
         entry, workflow_id = entry_of(event), event.get("workflow_id")
         if entry is None or entry.state is None or not isinstance(workflow_id, str) or entry.type in _NEWS:
             return None

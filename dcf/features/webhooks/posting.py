@@ -1,8 +1,8 @@
 """One POST to a receiver: to an address that was looked at, in a bounded time; redirects and bodies are not followed.
 
-Whoever names a URL could make dcf call what only dcf can reach. So every address of the host is looked at when the
-connection is made, and the connection goes to one of just these: what a name means may change between two looks.
-Proxies of the environment are not used, since they would look the name up again.
+A caller that names a URL could make dcf call hosts that only dcf can reach. So every address of the host is looked at
+when the connection is made, and the connection goes to one of just these: the addresses of a name may change between
+two looks. Proxies of the environment are not used, since they would look the name up again.
 """
 
 import socket
@@ -35,7 +35,7 @@ _LIST_IT: Final = "Give it an https URL with a public address, or ask an operato
 
 @record(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """What the receiver answered; its body is not read. `retry_after` is the header of that name."""
+    """The response of the receiver; its body is not read. `retry_after` is the header of that name."""
 
     status: int
     retry_after: str | None = None
@@ -72,7 +72,7 @@ class Poster:
         return self._given_tls or ssl.create_default_context()
 
     def check(self, url: str) -> Endpoint:
-        """Return the parsed URL; raise InvalidArgument or Forbidden for one that nothing is ever sent to."""
+        """Return the parsed URL; raise InvalidArgument or Forbidden if dcf must never send to it."""
         endpoint = read_endpoint(url)
         if self._is_listed(endpoint):
             return endpoint
@@ -136,7 +136,7 @@ def shown(endpoint: Endpoint) -> str:
 
 
 def _connect(addresses: Sequence[str], port: int, connect_s: float) -> socket.socket:
-    """Connect to the first of these addresses that answers. Whoever names a host chooses how many it has."""
+    """Connect to the first of these addresses that answers. The time is limited for all of them together."""
     failed: OSError = socket.gaierror("no address")
     until = time.monotonic() + connect_s
     for address in addresses:
@@ -156,7 +156,7 @@ def _exchange(
     import http.client  # noqa: PLC0415 - as above
 
     client = http.client.HTTPConnection(endpoint.host, endpoint.port)
-    client.sock = connection  # so that it opens none of its own
+    client.sock = connection  # so that it does not open another
     parts = urlsplit(url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     client.request("POST", target, body, {"Host": parts.netloc, "Connection": "close", **headers})
@@ -166,7 +166,7 @@ def _exchange(
 
 @contextmanager
 def _ends_after(connection: socket.socket, seconds: float) -> Iterator[None]:
-    """Cut the connection off after this time: each byte that comes would begin a timeout of the socket anew.
+    """Cut the connection off after this time: each byte that comes would restart a timeout of the socket.
 
     A connection that was cut off raises TimeoutError, whatever its reader makes of it.
     """

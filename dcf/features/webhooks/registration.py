@@ -1,7 +1,7 @@
 """Registers agents that are made elsewhere: webhooks, with where they are and the keys that sign what they get.
 
-A webhook's document is written before the record that makes it an agent of that platform, and removed after it, so that
-a crash leaves no agent that cannot be reached; the same call again completes it.
+A webhook's document is written before the record that makes it an agent of that platform, and removed after it. So a
+crash leaves no agent that cannot be reached, and the same call again completes it.
 """
 
 from dataclasses import field
@@ -56,7 +56,7 @@ class Registration:
         return _registered(found, is_new=is_new)
 
     def rotate(self, agent_id: str, *, at_once: bool = False) -> Registered:
-        """Make a new key; the one before it goes on signing too, unless it is to end at once. Raise AgentUnknown."""
+        """Make a new key; the one before it still signs too, unless it is to end at once. Raise AgentUnknown."""
         found = self._webhooks.rotate(agent_id, at_once=at_once)
         if found is None:
             raise AgentUnknown(f"There is no webhook '{clip(agent_id)}'.", "`list_registered_agents` lists them.")

@@ -1,7 +1,7 @@
-"""Agents that are webhooks, in Redis: where they are, the keys that sign what they get, and who is left alone a while.
+"""Agents that are webhooks, in Redis: their addresses, the keys that sign their requests, and pauses after failures.
 
-The secrets stand here as they are, since dcf signs with them: whoever may read Redis can sign. They are in no audit
-trail, log or export, and no answer shows them but that of the call that made them.
+The secrets are stored as they are, since dcf signs with them: any user that may read Redis can sign. They are in no
+audit trail, log or export, and no answer shows them but that of the call that made them.
 """
 
 import secrets
@@ -30,7 +30,7 @@ _MOST_DOUBLINGS: Final = 10
 
 @record(frozen=True, slots=True, kw_only=True)
 class SigningKey:
-    """A key that signs what a webhook gets. `secret` is shown once, to whoever had it made."""
+    """A key that signs the requests to a webhook. `secret` is shown once, in the answer to the call that made it."""
 
     key_id: str
     secret: str = field(repr=False)
@@ -55,7 +55,7 @@ class Webhook:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """A receiver that is left alone for `for_s` seconds, after so many failures in a row, the last of them in words."""
+    """A receiver that is left alone for `for_s` seconds, after `failures` in a row, the last of them in words."""
 
     for_s: float
     failures: int

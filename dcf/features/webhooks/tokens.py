@@ -27,16 +27,16 @@ _WORK: Final = "work"
 _FIELDS: Final = 3
 _OFFERED: Final = re.compile(r"([0-9]{1,20})(?:\.([0-9]{1,9}))?")
 _OVER: Final = frozenset({"terminal", "lease_lost", "owner_mismatch", "token_used"})
-"""Codes of refusals that say that the work is not this agent's any more."""
+"""Codes of refusals that say that the work is no longer this agent's."""
 
 _ENDED: Final = "Nothing more is to be done for this task token."
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class WorkToken:
-    """What the task token of an offer names: the state with this epoch, offered to this agent.
+    """The content of the task token of an offer: the state with this epoch, offered to this agent.
 
-    `corrections` tells the input that was offered from one that was corrected since.
+    `corrections` tells the offered input from an input that was corrected since.
     """
 
     workflow_id: str
@@ -107,7 +107,7 @@ def read_work_token(token: TaskToken) -> WorkToken | None:
 
 
 def needs_lease(answer: object) -> bool:
-    """Return True if a write was refused because nobody has recorded yet that the agent accepted the work."""
+    """Return True if a write was refused because it is not yet recorded that the agent accepted the work."""
     return isinstance(answer, Refusal) and answer.code == "lease_lost"
 
 
@@ -121,7 +121,7 @@ def answered(state: str, answer: Updated | Refusal) -> RunAnswer | Refusal:
         "state_status": answer.status.value,
         "run_status": answer.run_status.value,
         "next_states": list(answer.next_states),
-        "hint": "The run is over." if over else _ENDED,
+        "hint": "The run has ended." if over else _ENDED,
     }
     return RunAnswer(answer=told, at=answer.doc.finished_at or 0, repeated=answer.repeated)
 

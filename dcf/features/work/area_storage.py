@@ -1,7 +1,7 @@
-"""Which areas of a project are worked on: a book across runs, whose entries the states' documents confirm.
+"""The areas of a project in which agents work: a book across runs, whose entries the states' documents confirm.
 
-A lease on a state that names areas is entered once it is granted; whoever reads the book takes off what is not held any
-more. It serves warnings only, so that nothing depends on an entry that is late or missing.
+A lease on a state that names areas is entered once it is granted; each reader of the book takes off ended leases.
+It serves warnings only, so that nothing depends on an entry that is late or missing.
 """
 
 from typing import Final

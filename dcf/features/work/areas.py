@@ -1,7 +1,7 @@
 """Areas: which files a piece of work is about, as globs, and whether those of two pieces overlap. Pure.
 
-An overlap is a hint for who plans, never a refusal: two pieces may touch the same directory and get along. What an area
-means is in `core/text/path_globs.py`.
+An overlap is a hint for the planner, never a refusal: two pieces may touch the same directory and get along. The
+meaning of an area is in `core/text/path_globs.py`.
 """
 
 from collections.abc import Mapping, Sequence

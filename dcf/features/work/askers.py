@@ -1,4 +1,4 @@
-"""Who asks for work, and which state a call was given: by this a repetition of the call is known. Data."""
+"""The caller that asks for work, and the state that a call got: they identify a repetition of the call. Data."""
 
 from dcf.values.records import record
 

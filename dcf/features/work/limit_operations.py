@@ -1,8 +1,8 @@
 """Enforces limits of work in progress where leases are granted: reserves a slot, has the lease granted, settles.
 
-Limits are few and seldom change, so a process keeps them; its clock, or the grant of a lease a while later, reads them
-again. Without a limit a grant is what it is without this module. A completion that wants what is next as well is
-carried out alone, and the claim after it, so that what it ends makes room for what it begins.
+Limits are few and seldom change, so a process keeps them; its timer loop, or the grant of a lease a while later, reads
+them again. Without a limit this module has no effect on a grant. A completion with a claim of the next state is carried
+out alone, and the claim after it, so that the ended lease makes room for the new one.
 """
 
 import secrets

@@ -1,10 +1,10 @@
 """Limits of work in progress, and the books of what is held under them, across runs.
 
 A lease is of a run, and a limit spans runs, so both cannot be one transaction. A slot is reserved in the book before
-the lease is granted, and counts until the documents say that it is not held any more: the script that finds a book full
-looks at the state of each entry, and takes off those whose lease has ended, which it does not while the output is being
-judged. So nothing need be told of completions, expiries and cancelled runs, and what a dead process reserved counts for
-as long as a reservation lasts.
+the lease is granted, and counts until the documents say that the state is no longer held. The script that finds a book
+full looks at the state of each entry, and takes off those whose lease has ended. A lease does not end while its output
+is being judged. So completions, expiries and cancelled runs need no message to the book. The reservation of a dead
+process counts as long as a reservation lasts.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,9 +35,9 @@ _RESERVED: Final = 30 * SECOND
 _LIFE_S: Final = 30 * 24 * 3600
 _BLANK: Final = RunKeys("%s")
 
-# KEYS: books. ARGV: the owner; how long a reservation lasts; the life of a book; what the keys of states, meta and
-# claims look like; a mark of this reservation; how many places; the limit of each book; the places, each as it is named
-# in a book. Replies: how many places were reserved, the book that is full or 0, and its entries.
+# KEYS: books. ARGV: the owner, how long a reservation lasts, the life of a book. Then the forms of the keys of states,
+# meta and claims. Then a mark of this reservation, the number of places, the limit of each book, and the places as
+# they are named in a book. Replies: how many places were reserved, the book that is full or 0, and its entries.
 _RESERVE: Final = (
     LOOK
     + DOCUMENTS
@@ -145,9 +145,9 @@ return {room, full, held}
 """
 )
 
-# KEYS: books. ARGV: the owner, the mark of the reservation, what the keys of states look like, how many places to give
-# back, these, then the places that are held now: from now on their documents say whether they count. A place that the
-# owner holds all the same, since another process of it was faster, is kept.
+# KEYS: books. ARGV: the owner, the mark of the reservation, the form of the keys of states, how many places to release,
+# these, then the places that are held now: from now on their documents say whether they count. A place that the owner
+# holds all the same, since another process of it was faster, is kept.
 _SETTLE: Final = (
     LOOK
     + DOCUMENTS
@@ -203,7 +203,7 @@ return 1
 
 @record(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """Slots that were reserved: so many of the places, in the books of these limits."""
+    """Slots that were reserved: one for each of the places, in the books of these limits."""
 
     limits: tuple[WorkLimit, ...]
     owner: str
@@ -252,7 +252,7 @@ class WorkLimits:
         return LimitReached(limit=limits[max(0, full - 1)], held=tuple(_named(entry.decode()) for entry in held))
 
     def settle(self, reservation: Reservation, held: Sequence[LeaseSlot]) -> None:
-        """Give back the slots of a reservation but for what is held of it now."""
+        """Release the slots of a reservation except those of leases that are held now."""
         names = [_entry(one) for one in held]
         gone = [entry for entry in map(_entry, reservation.places) if entry not in names]
         books = [_book(one) for one in reservation.limits]

@@ -25,7 +25,7 @@ class WorkLimit:
 
     @property
     def told(self) -> str:
-        """What an agent may do under it, in words."""
+        """The limit of an agent, in words."""
         return f"may hold {self.most} states at a time" if self.most else "may hold any number of states"
 
 

@@ -63,7 +63,7 @@ def read_work_place(text: str | None) -> WorkPlace | None:
 class WorkQuery:
     """Request for a page of work. Each filter that is given must be met.
 
-    With an `agent`, what it holds, and what is open to it: assigned to it, or to nobody. Without, everybody's.
+    With an `agent`, its leased work, and work that is open to it: assigned to it, or unassigned. Without, everybody's.
     """
 
     limit: int
@@ -84,7 +84,7 @@ class WorkQuery:
             )
 
     def wants(self, item: "WorkItem") -> bool:
-        """Return True if an item is wanted. What others hold is nobody's work but theirs."""
+        """Return True if an item is wanted. Leased work is only for its lease holder."""
         return (
             (item.status is self.status if self.status is not None else item.status is not WorkStatus.DONE)
             and (self.project is None or item.project == self.project)
@@ -142,7 +142,7 @@ class WorkItem:
 
 @record(frozen=True, slots=True, kw_only=True)
 class WorkPage:
-    """A page of work, the oldest run first. It may be short, even empty, and go on all the same: `next_place` tells."""
+    """A page of work, the oldest run first. It may be short, even empty: `next_place` says whether there are more."""
 
     now: int
     items: tuple[WorkItem, ...]
@@ -151,7 +151,7 @@ class WorkPage:
 
 @record(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """What of a run's meta document tells about its work."""
+    """The facts about work in a run's meta document."""
 
     workflow_id: str
     workflow_name: str | None
@@ -176,7 +176,7 @@ def facts_of(workflow_id: str, meta: Mapping[str, Json]) -> RunFacts:
 def item_of(
     run: RunFacts, state: str, doc: StateDoc, agents: tuple[str, ...], skills: tuple[str, ...], now: int
 ) -> WorkItem | None:
-    """Return a state as a piece of work; None for one that no agent works on."""
+    """Return a state as a piece of work; None if it is not for agents."""
     status, why = _standing(run, doc, now)
     if status is None:
         return None

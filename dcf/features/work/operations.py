@@ -42,7 +42,7 @@ _MOST_PLACES: Final = 256
 
 _LOOKED_AT: Final = 50
 _PAGES_OF_A_LOOK: Final = 4
-"""Pages of so many ready states that a wait looks through for one that no agent is assigned to."""
+"""Pages of `_LOOKED_AT` ready states that a wait looks through for an unassigned one."""
 
 _PAGES: Final = 20
 """Pages of the list that one claim looks through, at most."""
@@ -151,7 +151,7 @@ class WorkFinding:
         """Look through the list once. Return None if others are about to take all that fits.
 
         An agent may have more live runs in which nothing is ready than one claim looks through. The next claim of this
-        process then goes on where it left off, and looks at what lies before that last; those after it stay there.
+        process then continues where it left off, and looks at the runs before that last; those after it stay there.
         """
         is_contested, begun = False, self._left_at.pop(query, None)
         asked = replace(query, place=begun)

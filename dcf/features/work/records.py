@@ -1,4 +1,4 @@
-"""What the verb on work across runs answers. Loads the standard library only, since clients read it too."""
+"""The answers of the verb on work across runs. Imports the standard library only, since clients read it too."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

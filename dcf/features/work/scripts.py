@@ -1,16 +1,16 @@
-"""The Lua scripts that find work: one that goes through lists of runs and looks at their open states, and its parts.
+"""The Lua scripts that find work: one script for lists of runs and their open states, and its parts.
 
 On a cluster the lists and the runs are in different slots, where no script may read both: there one script goes through
 the lists of a shard, and another looks at one run. They send nothing themselves: `search_storage` makes commands of
 them.
 
 KEYS: lists that a run must all be on, then those of which it must be on one. ARGV: how many of the former and of the
-latter; the place: score, run, states to pass over; most runs to pass over, most documents to read, states of a run at
-a time, how many states are wanted (of `LIST`, runs); what is wanted (open, ready, claim, running, review, done), the
-agent, the skill, the mark and its life; what the keys of timers, meta, states and marks look like; the run (`VISIT`);
-the type of a state whose output is judged; then states to pass over, as run and part.
+latter. The place: score, run, states to pass over. Most runs to pass over, most documents to read, states of a run at a
+time, how many states are wanted (of `LIST`, runs). The mode (open, ready, claim, running, review, done), the agent, the
+skill, the mark and its life. The forms of the keys of timers, meta, states and marks; the run (`VISIT`). The type of a
+state whose output is judged. Then states to pass over, as run and part.
 
-Replies: whether another is about to take some, the place where it stopped or nothing, and of each run its id, the
+Replies: whether another is about to take some, and the place where it stopped or nothing. Of each run: its id, the
 fields of its meta, and the states with document, assignment and skills. `LIST`: of each run its place. `VISIT`: also
 how many documents were read.
 """

@@ -29,13 +29,13 @@ DONE: Final = "done"
 """Mode of a search for what has ended, in runs that may be over."""
 
 _MOST_RUNS: Final = 10_000
-"""Runs that one page passes over by their lists, at most; then the next page goes on."""
+"""Runs that one page passes over by their lists, at most; then the page ends."""
 
 _MOST_READ: Final = 600
 """Documents of states that one page looks at, or runs, at most."""
 
 _PAGE_OF_RUN: Final = 64
-"""Open states of one run that are looked at before the next page goes on."""
+"""Open states of one run that are looked at before the page ends."""
 
 _LISTED: Final = 16
 """Runs that each of several shards is asked for at a time."""
@@ -57,7 +57,7 @@ class FoundState:
 
 @record(frozen=True, slots=True, kw_only=True)
 class WorkSought:
-    """What is sought: so many states, in the way that `mode` names; a claim marks them, and passes over some."""
+    """The request of a search: `wanted` states, found as `mode` says; a claim marks them, and passes over some."""
 
     query: WorkQuery
     mode: str
@@ -68,7 +68,7 @@ class WorkSought:
 
 @record(frozen=True, slots=True, kw_only=True)
 class FoundRuns:
-    """The runs with what was found in them, as the script tells of them, and the place where the search stopped.
+    """The runs with the states in them, in the form of the script, and the place where the search stopped.
 
     `before` are the replies to what was sent along. `is_contested`: others are about to take some that fit too.
     """
@@ -132,7 +132,7 @@ class WorkSearch:
 
 @dataclass(slots=True)
 class _ShardWalk:
-    """What was found so far in the runs of all shards: so many states are `left` to find."""
+    """The finds so far in the runs of all shards: `left` states are still to be found."""
 
     sought: WorkSought
     left: int
@@ -221,9 +221,9 @@ def _lists(query: WorkQuery, mode: str, shard: str) -> tuple[str | int, ...]:
 
 
 def _merged(replies: Sequence[Reply], begun: WorkPlace | None) -> tuple[list[WorkPlace], WorkPlace | None]:
-    """Return the next runs of all shards, the oldest first, and where the lists go on; None if that was all.
+    """Return the next runs of all shards, the oldest first, and the place for the next page; None if that was all.
 
-    What comes after the place where a shard stopped is left for later: that shard may have runs in between.
+    Runs after the place where a shard stopped are left for later: that shard may have runs in between.
     """
     stops = [_read_place(*stopped) for _, stopped, _ in replies if stopped]
     until = min(stops, key=_rank, default=None)

@@ -1,7 +1,7 @@
 """Finds work across live runs. That costs what is looked at, however many runs have ended. Never writes.
 
 There is no index of ready states: it would cost every completion a command. The search (`search_storage`) goes through
-the smallest of the lists of runs that the filters name, the oldest run first, passes over runs that another of these
+the smallest of the lists of runs that the filters name, the oldest run first. It passes over runs that another of these
 lists does not have, and looks at the open states of those that are left. It writes nothing but marks: a claim marks the
 state that it is about to take for a moment, so that claims at the same time take different ones (`open_states`).
 """

@@ -1,8 +1,8 @@
 """Lists the agents that wait for work that no agent is assigned to, so that a delivery can notify them at once.
 
-An entry lasts as long as its wait, and is removed at its end; one of a process that died expires. There is a list for
-each project, of callers that see this project alone, and one for callers that see all runs. Who waits is a hint: what
-an agent may take is decided by the lease.
+An entry lasts as long as its wait, and is removed at its end; the entry of a process that died expires. There is a list
+for each project, of callers that see this project alone, and one for callers that see all runs. An entry is a hint: the
+lease decides what an agent may take.
 """
 
 import secrets
@@ -26,7 +26,7 @@ MOST_READ: Final = 256
 
 _MOST_NAMES: Final = 32
 _MOST_NAME_CHARS: Final = 1024
-"""An entry with more names than that names none: its agent is notified of every state, and takes only its own."""
+"""An entry with more names has no names: its agent is notified of every state, and takes only its own."""
 
 _LIFE_S: Final = 120
 """Longer than the longest wait."""
@@ -62,7 +62,7 @@ class Takers:
         self._connections = connections
 
     def enter(self, taker: Taker, project: str | None, for_s: float) -> TakerEntry:
-        """List an agent for so long: for runs of the project that it is bound to, or for all runs."""
+        """List an agent for `for_s` seconds: for runs of the project that it is bound to, or for all runs."""
         names = taker.states
         if names is not None and (len(names) > _MOST_NAMES or sum(map(len, names)) > _MOST_NAME_CHARS):
             names = None

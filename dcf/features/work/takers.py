@@ -1,4 +1,4 @@
-"""Who waits for work that no agent is assigned to, and which of them is notified of which ready state. Pure."""
+"""The agents that wait for unassigned work, and which of them is notified of which ready state. Pure."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,7 +1,7 @@
 """A2A: the agent is elsewhere and speaks the Agent2Agent protocol; `base_url` is where its agent card is.
 
-It gets the instructions, the input and the schema of the output as one message; its task is asked after until it ends,
-so that no connection needs to last, and is cancelled when the work is lost. `headers` of the options go with each
+It gets the instructions, the input and the schema of the output as one message. Its task is polled until it ends, so
+that no connection needs to last. The task is cancelled when the work is lost. `headers` of the options go with each
 request. It is not called anywhere else than where its card was read. The tools of the host do not reach it. The `usage`
 in the metadata of its task or message is what it used up.
 """

@@ -2,8 +2,8 @@
 
 Options: `command` (default ["claude"]), `tools` (its own tools that it may use, such as "Read"; default none).
 
-Its exit code does not say that work was done, so the answer is taken only from a result that is no error, of a session
-in which the tools were connected.
+Its exit code does not say that work was done. The answer is taken only from a result that is not an error, and only
+from a session in which the tools were connected.
 """
 
 import asyncio

@@ -6,7 +6,7 @@ The clients of anthropic and openai obey `Retry-After`, however long it is. A re
 import time
 from typing import Any, Final
 
-from dcf.worker.provider_limits import told_wait
+from dcf.worker.provider_limits import wait_from_headers
 
 RETRIES: Final = 2
 LONGEST_WAIT_S: Final = 20.0
@@ -26,7 +26,7 @@ def bound_waits(client: Any) -> None:
 async def _refuse_long_wait(response: Any) -> None:
     if response.status_code < _FIRST_ERROR:
         return
-    wait_s = told_wait({name.lower(): value for name, value in response.headers.items()}, time.time())
+    wait_s = wait_from_headers({name.lower(): value for name, value in response.headers.items()}, time.time())
     is_unknown = wait_s is None and response.status_code == _TOO_MANY
     if is_unknown or (wait_s is not None and wait_s > LONGEST_WAIT_S):
         response.headers["x-should-retry"] = "false"

@@ -2,7 +2,7 @@
 
 The command of `.deepwork/config.yml` runs if a template of the person at this machine covers it, as for commands of
 gates. Its verdict is given with the helper's key, which the agent does not have: no server takes an author's verdict
-on its own output. The configuration of a directory is read once, so that an agent that edits it changes nothing.
+on its own output. The configuration of a directory is read once, so that an edit by an agent has no effect.
 """
 
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class AllowedReviews:
             return AllowedReview(problem=gate)
         command = " ".join(gate.words)[:200]
         if not self.allowed.covers(gate.words, root):
-            told = f"Nobody allowed the review command '{command}' of {CONFIGURATION} here"
+            told = f"No person allowed the review command '{command}' of {CONFIGURATION} here"
             return AllowedReview(problem=f"{told}: dcf agents local --allow-command. {_OTHERS}")
         if self.calls is None:
             told = f"The review command '{command}' needs a key for its verdicts: DCF_HELPER_KEY"

@@ -1,8 +1,8 @@
-"""What the profile `deepwork` needs of the agent's disk: jobs of the project, files of outputs, branch and review.
+"""The calls of the profile `deepwork` that need the agent's disk: jobs, files of outputs, branch and review.
 
-The jobs in `.deepwork/jobs/*/job.yml` are registered for the session before they are listed or started; a session is
+The jobs in `.deepwork/jobs/*/job.yml` are registered for the session before they are listed or started. A session is
 that of the directory, so that agents in two worktrees do not share one. A branch is made for a workflow that is not
-within another; where it cannot be made, the answer says why and calls it a suggestion. Where a person started the
+within another. If it cannot be made, the answer says why and calls it a suggestion. If a person started the
 server for this directory (`Reviewing`), the command of the project's quality gate reviews the outputs of a step.
 """
 

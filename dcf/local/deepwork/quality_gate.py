@@ -1,7 +1,7 @@
 """The quality gate of `.deepwork/config.yml`: the command that reviews outputs, its time limit, its attempts.
 
-A person configures the command. It is read once, when the server starts, so that an agent that edits the file while it
-works changes nothing. It runs without a shell, gets the review as its input, and answers with a verdict.
+A person configures the command. It is read once, when the server starts, so that an agent cannot change it by editing
+the file. It runs without a shell, gets the review as its input, and answers with a verdict.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Reviews a step that waits for the project's quality gate: runs the command, and records its verdict.
 
 The verdict names the hash of the output that was read, so that a verdict on an older output has no effect. A command
-that gives no verdict decides nothing either: the step waits, and the agent is told why.
+that gives no verdict decides nothing either: the step waits, and the answer to the agent says why.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ class Reviewing:
             return result
         verdict = await self.gate.review(root, _request(waiting, answer.get("missing_outputs") or ()))
         if verdict.why_none is not None:
-            return _failed(f"The quality gate gave no verdict. {verdict.why_none}", _mend(self.gate))
+            return _failed(f"The quality gate gave no verdict. {verdict.why_none}", _hint(self.gate))
         await self._decide(place, waiting, verdict)
         after = await again(place)
         attempt = int(waiting["attempt"])
@@ -123,7 +123,7 @@ def _not_met(result: CriterionResult) -> str:
     return criterion if result.feedback is None else f"{criterion} ({result.feedback.rstrip('.')})"
 
 
-def _mend(gate: QualityGate) -> str:
+def _hint(gate: QualityGate) -> str:
     command = " ".join(gate.words)[:200]
     return (
         f"Check the command '{command}' ({CONFIGURATION}, or --quality-gate of dcf serve), and call again. {_OTHERWISE}"

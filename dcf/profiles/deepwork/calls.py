@@ -1,4 +1,4 @@
-"""What the tools of the profile `deepwork` take: those of the seed, and those of later versions."""
+"""The arguments of the tools of the profile `deepwork`: those of the seed, and those of later versions."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -22,7 +22,7 @@ class GetWorkflowsCall(ProfileArguments):
 
 
 class StartJobWorkflowCall(ProfileArguments):
-    """Start a workflow; returns its first step. One that is under way goes on when this one is complete."""
+    """Start a workflow; returns its first step. A workflow under way continues when this one is complete."""
 
     goal: str = Field(description="What the user wants to accomplish.")
     job_name: JobName
@@ -47,7 +47,7 @@ class FinishedStepCall(ProfileArguments):
 
 
 class AbortWorkflowCall(ProfileArguments):
-    """End the workflow without finishing it; the one around it goes on."""
+    """End the workflow without finishing it; the workflow around it continues."""
 
     explanation: str = Field(min_length=1, description="Why.")
     session_id: SessionId = None
@@ -76,7 +76,7 @@ class GetSessionJobCall(ProfileArguments):
 
 
 class GetReviewInstructionsCall(ProfileArguments):
-    """List the reviews that wait for you: whoever did the work does not review it."""
+    """List the reviews that wait for you: the author of an output cannot review it."""
 
     files: list[str] | None = Field(default=None, description="Only of outputs with one of these files.")
 

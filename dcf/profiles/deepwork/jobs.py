@@ -1,7 +1,7 @@
 """Jobs of DeepWork: `job.yml` read into steps and workflows, and a workflow made into a machine of dcf. Pure.
 
 A workflow is its steps in a row. Members of a concurrent group are steps of their own, one after the other: each is
-reported by itself, with its own gate, and none can be left out. The helper on the agent's machine puts the text of
+reported separately, with its own gate, and none can be left out. The helper on the agent's machine puts the text of
 `instructions_file` into `instructions` before it registers a job.
 """
 
@@ -19,16 +19,16 @@ from dcf.values.records import record
 GATE: Final = "quality"
 MOST_STEPS: Final = 200
 QUALITY_GATE: Final = "quality-gate"
-"""Who judges where the project has a command that reviews: a name that no agent of a job has."""
+"""The reviewer if the project has a command that reviews: a name that no agent of a job has."""
 NOBODY: Final = "nobody"
-"""Who judges where a user works alone, without a command that reviews."""
+"""The reviewer if a user works alone, without a command that reviews."""
 MOST_ATTEMPTS: Final = 3
 """Failed reviews of one step, after which people decide."""
 _MOST_BY_COMMAND: Final = 100
 """Failed reviews by a command, after which people decide: before that it is run again each time."""
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,79}\Z")
 _LONGEST: Final = 15_000
-"""Characters of instructions that stand in the workflow; a run's input has the whole text."""
+"""Most characters of instructions in the workflow; a run's input has the whole text."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class JobStep:
     criteria: tuple[str, ...]
 
     def as_json(self) -> dict[str, Json]:
-        """Return what a run keeps of it, so that later edits of the job do not change a run that goes on."""
+        """Return the step for the run's input, so that later edits of the job do not change a run in progress."""
         told = {"instructions": self.instructions, "outputs": list(self.outputs), "criteria": list(self.criteria)}
         return {"id": self.id, **told}
 
@@ -123,8 +123,8 @@ def _check_steps(workflow: str, used: Sequence[str], steps: Mapping[str, JobStep
 def machine_of(job: DeepWorkJob, workflow: JobWorkflow, reviewed_by: str | None = None) -> dict[str, Json]:
     """Return the workflow as a document of dcf, in which each step is a Task with its instructions and its gate.
 
-    `reviewed_by` is the quality gate or nobody; reviewers that the job names judge in their place. By default anybody
-    judges but the author.
+    `reviewed_by` is the quality gate or `nobody`; reviewers that the job names review instead of them. By default any
+    agent but the author reviews.
     """
     order = order_of(workflow)
     states: dict[str, Json] = {}

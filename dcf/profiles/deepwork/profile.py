@@ -1,7 +1,7 @@
 """The profile `deepwork`: jobs with workflows of steps, one after the other, each with a gate where it has criteria.
 
 A workflow that is under way is a run, a step a Task, a review a gate of it; a session is the runs with its tag. The
-definition of the job is kept with the run, so later edits of the job change no run that goes on.
+definition of the job is kept with the run, so later edits of the job do not change a run in progress.
 """
 
 import secrets
@@ -79,7 +79,7 @@ async def start_workflow(native: Native, args: calls.StartJobWorkflowCall) -> Js
     run = session.current
     if run is None or run.last is not None or any(run.read.input(name) != value for name, value in said.items()):
         order = order_of(workflow)
-        # Only the local user may have nobody review. That one certain agent reviews is less than that anybody does.
+        # Only the local user may leave out the review. That one certain agent reviews is less than that anybody does.
         may_choose = native.is_local or args.reviewed_by == QUALITY_GATE
         document = machine_of(job, workflow, args.reviewed_by if may_choose else None)
         agent = native.agent()
@@ -202,7 +202,7 @@ async def get_session_job(native: Native, args: calls.GetSessionJobCall) -> Json
 
 
 async def _completed(native: Native, unit: RunUnit, args: calls.FinishedStepCall) -> dict[str, Json] | None:
-    """Complete a step; return what its gate wants instead. An override is reasoned, and stands in the history."""
+    """Complete a step; return the failure of its gate, if any. The history records an override, with its reason."""
     output, override = output_of(args), args.quality_review_override_reason
     place = args.waits_for_review
     request = None if place is None else place.get("request_id")
@@ -225,7 +225,7 @@ async def _completed(native: Native, unit: RunUnit, args: calls.FinishedStepCall
 
 
 async def _handed_in(native: Native, unit: RunUnit, output: Json, request: str | None) -> Failure | None:
-    """End a unit; return what its gate says instead. One whose lease was lost since it was read is taken again."""
+    """End a unit; return the failure of its gate, if any. If its lease was lost since it was read, lease it again."""
     try:
         try:
             await growing_runs.end(native, unit, output, request_id=request)
@@ -290,7 +290,7 @@ def _issues_open(run: DeepRun) -> NotDone:
 
 
 async def _begun(native: Native, run: DeepRun, session: str) -> dict[str, Json]:
-    """Take the current step of a run, unless the caller has it, and return what its client is told."""
+    """Lease the current step of a run, unless the caller has it, and return the answer for its client."""
     unit = run.current
     if unit is None:
         raise refuse("run_over", f"Every step of {run.name} is done.", "Call finished_step again in a moment.")

@@ -34,7 +34,7 @@ def current_of(session: Session) -> DeepRun:
 
 
 def reported_step(session: Session, args: calls.FinishedStepCall) -> tuple[DeepRun, RunUnit]:
-    """Return the step that a call means; one that has ended if the call repeats its report.
+    """Return the step that a call means. If the call repeats a report, the step has ended.
 
     A call that names the step which waits for its review means that step, whatever its outputs are.
     """

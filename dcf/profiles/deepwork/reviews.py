@@ -1,4 +1,4 @@
-"""Reviews in the profile `deepwork`: what waits for whom, the verdict that all is met, what a step's author is told."""
+"""Reviews in the profile `deepwork`: the open reviews, the verdict that all criteria are met, answers to the author."""
 
 from typing import Final
 
@@ -35,7 +35,7 @@ async def get_review_instructions(native: Native, args: calls.GetReviewInstructi
 
 @BOX.tool(calls.MarkReviewAsPassedCall, Scope.WORK)
 async def mark_review_as_passed(native: Native, args: calls.MarkReviewAsPassedCall) -> Json:
-    """Give the verdict that every criterion is met; whoever made the outputs may not."""
+    """Give the verdict that every criterion is met; the author of the outputs may not."""
     parts = args.review_id.split(":")
     if len(parts) != 4 or ".." in args.review_id or args.review_id.startswith("/"):  # noqa: PLR2004 - as it is written
         raise refuse(

@@ -1,7 +1,7 @@
 """The session of a client of DeepWork, worked out from its runs: nothing of it is in memory.
 
-A session's workflows are the runs with its tag. Those that go on are its stack: the newest is the current one, and the
-one around it goes on when that is over. What was done last is read off the runs as well, so that a call whose answer
+A session's workflows are the runs with its tag. The runs in progress are its stack: the newest is the current one. When
+it ends, the run around it continues. The last finished step is read off the runs as well, so that a call whose answer
 was lost can be answered again.
 """
 
@@ -40,12 +40,12 @@ class DeepRun:
 
     @property
     def steps(self) -> Mapping[str, Mapping[str, Any]]:
-        """What the run keeps of its steps, in their order."""
+        """The steps that the run has in its input, in their order."""
         return {one["id"]: one for one in self.read.input("steps") or ()}
 
     @property
     def is_open(self) -> bool:
-        """True while it goes on."""
+        """True while the run is in progress."""
         return self.read.meta.get("status") == "running"
 
     @property
@@ -66,13 +66,13 @@ class DeepRun:
         return str(self.read.meta.get("created_at"))
 
     def shown(self) -> dict[str, Json]:
-        """Return it as it stands on the stack."""
+        """Return its entry in the stack."""
         return {"workflow": self.name, "step": None if self.current is None else self.current.name}
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A session: its id, the tag of its runs, those that go on (oldest first), those that ended last (latest first).
+    """A session: its id, the tag of its runs, open runs (oldest first), and the last ended runs (latest first).
 
     `newest` is the run that was started last: part of the name of the next request to start one.
     """
@@ -113,7 +113,7 @@ def session_id(native: Native, given: str | None) -> str:
 
 
 def scope_of(native: Native, given: str | None) -> str:
-    """Return what names the session in the store: nobody else's session of the same id is the same one."""
+    """Return the name of the session in the store. It depends on the caller, so that callers never share a session."""
     return f"{TAG}-{digest_of(native.agent(), session_id(native, given))}"
 
 

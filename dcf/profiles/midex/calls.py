@@ -1,4 +1,4 @@
-"""What the tools of the profile `midex` take."""
+"""The arguments of the tools of the profile `midex`."""
 
 from typing import Annotated, Any, Literal
 
@@ -22,7 +22,7 @@ Members = Annotated[
 
 
 class PagedCall(CamelArguments):
-    """What lists in pages take."""
+    """The arguments of tools that list in pages."""
 
     page: Least = 1
     limit: Least = 50
@@ -92,9 +92,9 @@ class StartExecutionCall(CamelArguments):
 
 
 class TransitionWorkflowStateCall(CamelArguments):
-    """Move an execution: pending to running or failed; running to completed, failed, timeout or escalated; and back.
+    """Move an execution: pending to running or failed, running to completed, failed, timeout or escalated, and back.
 
-    The state that it has already changes nothing: so members are added at any time.
+    A move to the present state only adds members: so members are added at any time.
     """
 
     execution_id: ExecutionId
@@ -121,11 +121,11 @@ class CompleteStepCall(CamelArguments):
 
 
 class CheckExecutionTimeoutCall(CamelArguments):
-    """List the executions that have timed out, which happens by itself."""
+    """List the executions that have timed out, which happens automatically."""
 
 
 class ResumeExecutionCall(CamelArguments):
-    """Let an execution go on that timed out or was escalated; its time starts anew."""
+    """Continue an execution that timed out or was escalated; its time starts again."""
 
     execution_id: ExecutionId
 

@@ -107,7 +107,7 @@ def _directory(path: str) -> Path | None:
 
 
 async def phases_of(native: Native, workflow: str, project: str | None) -> list[Json] | None:
-    """Return the phases of a workflow in the catalogue; None if it is not there, or says nothing of any."""
+    """Return the phases of a workflow in the catalogue; None if it is not there, or has no phases."""
     found = await _or_none(native, "get_definition", kind="workflow", name=workflow, project=project)
     return None if found is None else _phases(found["definition"])
 

@@ -117,7 +117,7 @@ def or_nothing(contract: Mapping[str, Json]) -> Schema:
 def in_our_dialect(contract: Mapping[str, Json]) -> Schema:
     """Return a contract that names an older draft, as contracts of the original do, without that name.
 
-    What such a draft spells differently is a flaw of the contract, which its check reports.
+    Syntax that only such a draft has is a flaw of the contract, which its check reports.
     """
     if not str(contract.get("$schema")).rstrip("#").endswith(_OLDER_DRAFTS):
         return dict(contract)
@@ -136,7 +136,7 @@ def check_schema(name: str, contract: Mapping[str, Json]) -> None:
 
 
 def check_contract(name: str, contract: Mapping[str, Json], value: Json, argument: str) -> None:
-    """Raise NotDone with everything in which a value does not fulfil a contract, or for one that is no schema."""
+    """Raise NotDone with all violations of a contract by a value, or if the contract is not a schema."""
     check_schema(name, contract)
     found = misfits(contract, value)
     if found:

@@ -1,7 +1,7 @@
 """Reads executions of the profile `midex`: runs, with the times that their histories tell.
 
-A run is opened when an execution is started, and paused until it is made running. When that was, and when anything
-happened last, stands in the history alone.
+A run is opened when an execution is started, and paused until it is made running. The time of that, and of the last
+event, is in the history alone.
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping

@@ -1,6 +1,6 @@
 """The members of an execution of the profile `midex`: agents with keys of their own that share its steps.
 
-They stand in a group of the run, in which no unit ever is. The lease on a step is of the agent that began it; a member
+They are in a group of the run, in which no unit ever is. The lease on a step is of the agent that began it; a member
 that completes the step of another does so as that agent. Keys without an agent id share nothing.
 """
 

@@ -1,7 +1,7 @@
 """The profile `midex`: executions of workflows with steps, contracts, logs, artifacts and findings.
 
-An execution is a run that grows, a step a unit. A pending execution is a run that was paused as it was opened; one that
-timed out is paused as well, and an escalated one is blocked by an issue. Content is in the catalogue.
+An execution is an open run, a step a unit. A pending execution is a run that was paused as it was opened. An execution
+that timed out is paused as well, and an escalated one is blocked by an issue. Content is in the catalogue.
 """
 
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ async def start_execution(native: Native, args: calls.StartExecutionCall) -> Jso
 
 @_BOX.tool(calls.TransitionWorkflowStateCall, Scope.PLAN, Scope.WORK)
 async def transition_workflow_state(native: Native, args: calls.TransitionWorkflowStateCall) -> Json:
-    """Move the run, if the move is one that executions make."""
+    """Move the run, if executions have such a move."""
     meta = await meta_of(native, args.execution_id)
     if args.members:
         await add_members(native, args.execution_id, args.members)
@@ -66,7 +66,7 @@ async def transition_workflow_state(native: Native, args: calls.TransitionWorkfl
 
 @_BOX.tool(calls.ResumeExecutionCall, Scope.PLAN, Scope.WORK)
 async def resume_execution(native: Native, args: calls.ResumeExecutionCall) -> Json:
-    """Let a run go on that timed out or was escalated; its time begins anew."""
+    """Continue a run that timed out or was escalated; its time begins again."""
     meta = await meta_of(native, args.execution_id)
     state = execution_state(meta)
     if state in {"pending", "completed", "failed"}:
@@ -110,7 +110,7 @@ async def get_incomplete_executions(native: Native, args: calls.GetIncompleteExe
 
 @_BOX.tool(calls.StartStepCall, Scope.PLAN, Scope.WORK)
 async def start_step(native: Native, args: calls.StartStepCall) -> Json:
-    """Add a unit and begin it, or neither; one that failed is tried again."""
+    """Add a unit and begin it, or neither; a failed unit is tried again."""
     run = await read_run(native, args.execution_id)
     _must_run(run)
     name, agent = _unit_name(args.step_name), native.agent()

@@ -34,7 +34,7 @@ ADVICE: Final = {
     "unknown_run": "get_execution_history lists the executions.",
     "units_open": "Complete these steps. Start failed ones again with start_step, or end the execution with error.",
 }
-"""What helps after a refusal, by its code."""
+"""The hint after a refusal, by its code."""
 
 MOVES: Final[Mapping[str, tuple[str, ...]]] = {
     "pending": ("running", "failed"),
@@ -64,7 +64,7 @@ def execution_state(meta: Mapping[str, Json]) -> str:
 
 
 def listed_state(row: Mapping[str, Json]) -> str | None:
-    """Return the state of an execution as far as the list of runs tells it; None for one that is paused."""
+    """Return the state of an execution as far as the list of runs tells it; None if it is paused."""
     if row.get("status") != "running":
         return _ENDED.get(str(row.get("status")), "failed")
     if row.get("blocked"):

@@ -1,4 +1,4 @@
-"""What the tools of the profile `openfactory` take."""
+"""The arguments of the tools of the profile `openfactory`."""
 
 from typing import Annotated, Any, Literal
 

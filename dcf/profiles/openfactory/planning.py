@@ -1,4 +1,4 @@
-"""What planners add to a project through the profile `openfactory`: work orders, their phases, and features.
+"""Adds the parts of a project that planners make through `openfactory`: work orders, their phases, and features.
 
 The orders of a planner in a project are units of one run, which stays open; its id follows from both, so that no list
 of such runs is kept. A repetition of a call finds what the first one made.
@@ -83,7 +83,7 @@ async def unknown_feature(native: Native, feature: str | None) -> dict[str, Json
 
 
 async def _known(native: Native) -> Mapping[str, Json]:
-    """Return the project; nothing where nobody has put it yet."""
+    """Return the project; nothing if it does not exist yet."""
     try:
         found: Mapping[str, Json] = (await native.call("get_project", project=native.project))["project"]
     except NotDone as refused:
@@ -141,7 +141,7 @@ def _given(args: CreateWorkOrderCall) -> Json:
 
 
 def _instructions(args: CreateWorkOrderCall) -> str | None:
-    """Return what an agent without the profile is told: the same texts, one below the other."""
+    """Return the instructions for an agent without the profile: the same texts, one below the other."""
     parts = {
         "": args.description,
         "## Acceptance criteria\n": args.acceptance_criteria,

@@ -1,7 +1,7 @@
 """The profile `openfactory`: work orders that a coding agent pulls, with the key of its project.
 
 A work order is a unit of a run: ready, held, in review at a gate, done. A unit without a gate is in review once its
-holder says so, which stands in its partial output.
+lease holder reports it, which is recorded in its partial output.
 """
 
 import re
@@ -52,7 +52,7 @@ _CORPORA: Final[Mapping[str, tuple[str, ...]]] = {
     "artifacts": ("artifact", "output"),
     "code": ("code",),
 }
-"""What of dcf is searched for each type. Requirements are documents, and so are work orders, which have no type."""
+"""The objects of dcf to search for each type. Requirements are documents; so are work orders, without a type."""
 
 
 @_BOX.tool(calls.ListWorkOrdersCall, read_only=True)

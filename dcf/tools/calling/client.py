@@ -20,8 +20,8 @@ from dcf.values.json_text import Json
 class ToolClient:
     """Synchronous tool calls on one MCP server, from any thread; `wait` sleeps between two tries.
 
-    `api_key` is sent in the header of each request and used for nothing else. With `longest_s`, a request ends after so
-    many seconds of silence.
+    `api_key` is sent in the header of each request and used for nothing else. With `longest_s`, a request ends after
+    that many seconds of silence.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Calls dcf's tools in this process, without a server and without the MCP SDK: for `--direct`.
 
-Arguments, checks and answers are those of a server on standard input and output: the caller is the local user. What
-waits, and the clock, run on one event loop in a thread; every other tool runs in the thread that calls it.
+Arguments, checks and answers are those of a server on standard input and output: the caller is the local user. Tools
+that wait, and the timer loop, run on one event loop in a thread; every other tool runs in the thread that calls it.
 """
 
 import threading
@@ -30,7 +30,7 @@ _LAST_CALLS_S: Final = 10.0
 
 
 class ControlPlaneHere:
-    """The tools of this process. After `close` no call touches the application any more, from whatever thread."""
+    """The tools of this process. After `close` no call from any thread touches the application."""
 
     def __init__(self, application: Application, portal: BlockingPortal) -> None:
         self._application = application

@@ -14,7 +14,7 @@ _LONGEST_PAUSE_S = 1.0
 
 
 class Tries:
-    """How often a call is tried: with growing pauses until the deadline, as long as the failure passes by itself."""
+    """The attempts of a call: with growing pauses until the deadline, as long as the failure is a passing one."""
 
     def __init__(self, deadline_s: float) -> None:
         self._deadline = time.monotonic() + deadline_s

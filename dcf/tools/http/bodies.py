@@ -2,7 +2,7 @@
 
 A body is held from its first byte until its request is answered, and takes many times its length once it is parsed.
 So all bodies together have a limit, and those of one caller a smaller one, so that no caller can use it up alone. The
-first part of each body is not counted: ordinary calls, which are short, go on while long ones are refused.
+first part of each body is not counted: ordinary calls, which are short, continue while long ones are refused.
 
 Callers are told apart by their key; without keys there is one, who may use it all.
 """
@@ -70,7 +70,7 @@ class BodyBudget:
 
 @dataclass(slots=True, kw_only=True)
 class _HeldBody(AbstractContextManager["_HeldBody"]):
-    """What one request has taken; it is given back when the block ends."""
+    """The bytes that one request has taken; they are returned to the budget when the block ends."""
 
     budget: BodyBudget
     caller: str | None
@@ -148,7 +148,8 @@ class LimitedBodies:
 class PlainFraming:
     """Middleware that refuses requests which two readers may understand differently, and closes their connection.
 
-    Content-Length beside Transfer-Encoding is how requests are smuggled past a proxy; of two Origins a check sees one.
+    A request with both Content-Length and Transfer-Encoding can smuggle another past a proxy; of two Origins a check
+    sees one.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -44,7 +44,7 @@ FIRST_TURNS: Final = 3
 
 
 class Use(Enum):
-    """What a connection may be used for."""
+    """The requests that a connection may make."""
 
     ANYTHING = "anything"
     HEALTH = "health checks only"
@@ -129,7 +129,7 @@ class Deadlines:
     body_s: float
 
 
-_DOUBTFUL_LINES: Final = "A line of the headers ends without CR, or goes on in the next line."
+_DOUBTFUL_LINES: Final = "A line of the headers ends without CR, or continues in the next line."
 _LINES: Final = re.compile(rb"(?<!\r)\n|\n[ \t]")
 _END: Final = re.compile(rb"\n\r?\n")
 _OVERLAP: Final = 3
@@ -205,7 +205,7 @@ class LimitedProtocol(H11Protocol):
             return
         app = partial(_health_only, self.app) if use is Use.HEALTH else self.app
         self.app = partial(self._serve, app)
-        transport.set_write_buffer_limits(0)  # so that `pause_writing` tells of any answer that is not taken
+        transport.set_write_buffer_limits(0)  # so that `pause_writing` is called for any answer that is not read
         self._await("headers")
         self.loop.call_soon(self._one_turn)
 
@@ -215,7 +215,7 @@ class LimitedProtocol(H11Protocol):
             self.loop.call_soon(self._one_turn)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Give the place up, and break the request off: nobody waits for its answer any more."""
+        """Leave the limit, and break the request off: the client no longer waits for its answer."""
         self._limit.leave(self)
         self._await(None)
         self._stop_untaken()
@@ -261,7 +261,7 @@ class LimitedProtocol(H11Protocol):
         self._untaken = self.loop.call_later(self._deadlines.body_s, self.give_way)
 
     def resume_writing(self) -> None:
-        """Go on writing."""
+        """Continue to write."""
         super().resume_writing()
         self._stop_untaken()
 

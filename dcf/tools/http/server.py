@@ -40,7 +40,7 @@ def nothing() -> None:
 class HttpServer(uvicorn.Server):
     """uvicorn for one app, with the limits of the settings.
 
-    `stopping` is called before the server waits for the answers that it still gives: it ends those that go on for ever.
+    `stopping` is called before the server waits for the last answers: it ends those that would never end.
     """
 
     def __init__(
@@ -98,10 +98,10 @@ def stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
 
 
 def connection_limit(settings: Settings) -> ConnectionLimit:
-    """Return the limit of the settings, or a smaller one where this process may not open so many files."""
+    """Return the limit of the settings, or a smaller limit if this process may open only fewer files."""
     wanted, per_peer = settings.max_connections, settings.max_connections_per_peer
     files = files_for(_OWN_FILES + wanted + min(wanted, MOST_CONNECTIONS)) - _OWN_FILES
-    # A request that is worked on takes one more, to Redis; one that waits for an event takes none.
+    # A request in progress takes one more, to Redis; a request that waits for an event does not.
     total = max(1, min(wanted, max(files // 2, files - MOST_CONNECTIONS)))
     return ConnectionLimit(total=total, per_peer=max(1, per_peer * total // wanted))
 

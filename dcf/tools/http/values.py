@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|(\\?\Z))', re.DOTALL)
-"""A string, or the beginning of one that the next part continues; then the group tells how it breaks off."""
+"""A string, or the beginning of a string that the next part continues; then the group tells how it breaks off."""
 
 
 @dataclass(slots=True)

@@ -65,7 +65,7 @@ class Completions:
                 return []
 
     async def _agents(self, workflow_id: str | None) -> list[str]:
-        """Return the agents of a run, or of those that go on now."""
+        """Return the agents of a run, or of the runs in progress."""
         chosen = [workflow_id]
         if workflow_id is None:
             found = await self.reading.tool("list_runs", limit=_LOOKED_INTO, status="running")
@@ -74,7 +74,7 @@ class Completions:
         return sorted({agent for meta in metas for agent in agents_in(meta.get("agents"))})
 
     async def _run(self, workflow_id: str | None, states: int) -> Mapping[str, Json]:
-        """Return a run with so many of its states; nothing if there is no such run."""
+        """Return a run with at most `states` of its states; nothing if there is no such run."""
         if workflow_id:
             with suppress(MCPError):
                 return await self.reading.tool("read_workflow_control_plane", workflow_id=workflow_id, limit=states)
@@ -82,7 +82,7 @@ class Completions:
 
 
 def _arguments_of(ref: PromptReference | ResourceTemplateReference) -> set[str]:
-    """Return the names of the arguments of a prompt or a template; raise MCPError for one that does not exist."""
+    """Return the names of the arguments of a prompt or a template; raise MCPError if it does not exist."""
     if isinstance(ref, PromptReference):
         prompt = next((one for one in PROMPTS if one.name == ref.name), None)
         if prompt is not None:

@@ -24,7 +24,7 @@ _OWN: Final = "dcf"
 
 
 def is_own_program(context: Context[Any, Any]) -> bool:
-    """Return True for a client of this package: it calls verbs, and words next calls and hints by itself."""
+    """Return True for a client of this package: it calls verbs, and words next calls and hints itself."""
     params = context.session.client_params
     return params is not None and params.client_info.name == _OWN
 

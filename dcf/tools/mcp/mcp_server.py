@@ -1,6 +1,6 @@
 """The SDK's server with dcf's resources, prompts and completions, which depend on who asks.
 
-The SDK's own registries are asked where dcf has nothing of a name, for those who add something (tests do).
+The SDK's own registries are asked for names that dcf does not have, for programs that add something (tests do).
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
-"""What travels between a client and the server for one call of a tool, in MCP's Streamable HTTP of 2026-07-28.
+"""The messages between a client and the server for one call of a tool, in MCP's Streamable HTTP of 2026-07-28.
 
-Both clients (`tools/calling/client.py`, `tools/calling/async_client.py`) write requests and read answers here; nothing
-here sends any.
+Both clients (`tools/calling/client.py`, `tools/calling/async_client.py`) write requests and read answers here. Nothing
+here may send.
 """
 
 import json
@@ -57,11 +57,11 @@ class ToolRequest:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of this request, beside those of all requests."""
+        """The headers of this request, in addition to those of all requests."""
         return {"Mcp-Name": self.tool}
 
     def read(self, response: httpx2.Response) -> dict[str, Json]:
-        """Return the tool's answer, which may be a refusal; raise for one that failed, and for what is no answer."""
+        """Return the tool's answer, which may be a refusal; raise for a failed call, and for an invalid answer."""
         answer = _answer(response, self.number)
         if "error" in answer:
             raise _protocol_failure(answer["error"])
@@ -85,7 +85,7 @@ def trust_for(server_url: str) -> ssl.SSLContext:
 
 
 def patience(left_s: float, longest_s: float | None = None) -> httpx2.Timeout:
-    """Return the timeouts of a request that has so many seconds left, or those of one that may take no longer."""
+    """Return the timeouts of a request with `left_s` seconds left, or of one with the limit `longest_s`."""
     if longest_s is not None:
         return httpx2.Timeout(longest_s)
     return httpx2.Timeout(max(LONGEST_ANSWER_S, left_s), connect=_CONNECT_S)
@@ -107,7 +107,7 @@ def _body(message: Mapping[str, Json]) -> bytes:
 def _answer(response: httpx2.Response, number: int) -> dict[str, Any]:
     """Return the JSON-RPC message that answers a request; raise for what is none."""
     if response.status_code == httpx2.codes.UNAUTHORIZED:
-        raise Unauthorized("The dcf server wants an API key: none was sent, or one that is wrong, expired or revoked.")
+        raise Unauthorized("The dcf server wants an API key: none was sent, or the key is wrong, expired or revoked.")
     if response.status_code == httpx2.codes.FORBIDDEN:
         raise Forbidden(
             "The dcf server refuses this caller.", "Use a key with the scope read, from an address that is allowed."
@@ -127,7 +127,7 @@ def _answer(response: httpx2.Response, number: int) -> dict[str, Any]:
 
 
 def _answers(message: Json, number: int) -> bool:
-    """Return True for a JSON-RPC answer to the request. What stands before MCP refuses with other JSON."""
+    """Return True for a JSON-RPC answer to the request. A proxy before MCP refuses with other JSON."""
     if not isinstance(message, dict) or message.get("id") not in {number, None}:
         return False
     return isinstance(message.get("result"), dict) or isinstance(message.get("error"), dict)

@@ -97,7 +97,7 @@ def _asks(ctx: ServerRequestContext[Any, Any]) -> bool:
 
 
 class WatchedStreams:
-    """Middleware of the SDK that watches the keys of those who listen to a stream of events."""
+    """Middleware of the SDK that watches the keys of callers with an open stream of events."""
 
     def __init__(self, watch: KeyWatch, who_calls: Callable[[], Caller]) -> None:
         self._watch = watch

@@ -1,7 +1,7 @@
 """Runs one call of a profile's tool for a caller: with dcf's tools, and so with the caller's scopes, limits and audit.
 
 A client of a profile keeps no lease token. It is known by its key, or as the local user, and its tokens are derived
-from that; so any call of the same caller about a unit is a call of the unit's holder.
+from that. So any call of the same caller about a unit is a call of its lease holder.
 """
 
 import logging
@@ -143,7 +143,7 @@ async def _authorize(tool: ProfileTool | ProfileResource, native: NativeTools) -
 
 
 def _failure(name: str, error: Exception) -> Failure:
-    """Return what is told of a failure; a bug of dcf is logged, and shows no internals to the caller."""
+    """Return the failure as the caller sees it; a bug of dcf is logged, and shows no internals to the caller."""
     if isinstance(error, NotDone):
         return error.failure
     if not isinstance(error, DcfError):

@@ -1,4 +1,4 @@
-"""MCP prompts: plan a workflow, work as an agent, find out why a run stands. Their texts are the files beside this one.
+"""MCP prompts: plan a workflow, work as an agent, find out why a run stands. Their texts are the files in this folder.
 
 A prompt brings what it talks about: the page about the language, or what is known of the run, read for the caller.
 """
@@ -52,7 +52,7 @@ PROMPTS: Final = (
     Prompt(
         name="why_run_stands",
         title="Find out why a run stands",
-        description="What holds a run up, since when, and who has to do what.",
+        description="The reason why a run does not move, since when, and who has to do what.",
         arguments=[_RUN, _STATE],
     ),
 )
@@ -67,7 +67,7 @@ class Prompts:
     reading: ToolReading
 
     async def get(self, name: str, given: Given) -> GetPromptResult | None:
-        """Return the messages of a prompt; None for one that is not ours. Raise MCPError for wrong arguments."""
+        """Return the messages of a prompt; None for an unknown prompt. Raise MCPError for wrong arguments."""
         prompt = next((one for one in PROMPTS if one.name == name), None)
         if prompt is None:
             return None
@@ -122,4 +122,4 @@ _WORDS: Final[Mapping[str, Callable[[Given], Mapping[str, str]]]] = {
         "state": _named(given, "state", " at its state `{}`"),
     },
 }
-"""What stands in the texts for the arguments."""
+"""The words in the texts for the arguments."""

@@ -15,10 +15,10 @@ log = logging.getLogger(__name__)
 async def keep_pulse(application: Application) -> None:
     """Look at all live runs periodically, to fire timers and deliver notifications; a failed look is logged.
 
-    When this is cancelled it looks once more, unless the last look failed: there may be no other clock, and lists would
-    go on telling of a run that has just ended that it is under way.
+    When this is cancelled it looks once more, unless the last look failed. There may be no other timer loop, and lists
+    would then show a run that has just ended as running.
     """
-    own = anyio.CapacityLimiter(1)  # its own thread: the clock must run even when all tool threads are busy
+    own = anyio.CapacityLimiter(1)  # its own thread: the timer loop must run even when all tool threads are busy
 
     def look() -> None:
         application.clock.pulse()

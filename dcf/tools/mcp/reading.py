@@ -1,8 +1,8 @@
 """Calls of tools that this server makes for a caller who reads a resource, a prompt or a completion.
 
-They go the way of every call (`envelope`), as that caller: so scopes, limits and the audit hold. What a tool refuses is
-an error of the protocol here, with the tool's code, sentence and hint. What belongs to a toolset that this server does
-not serve is not read this way either.
+They go the way of every call (`envelope`), as that caller: so scopes, limits and the audit hold. A refusal of a tool is
+an error of the protocol here, with the tool's code, sentence and hint. A tool of a toolset that this server does not
+serve cannot be read this way either.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ _OTHER_SERVER: Final = "Ask a server that serves it, or have the operator name i
 
 @record(frozen=True, slots=True)
 class ToolReading:
-    """The tools of this process, for whoever makes the current request."""
+    """The tools of this process, for the caller of the current request."""
 
     application: Application
     who_calls: WhoCalls

@@ -1,7 +1,7 @@
-"""What resources, prompts and completions read that no tool answers: graph and definition of a run, skills as files.
+"""Reads for resources, prompts and completions that no tool answers: graph and definition of a run, skills as files.
 
-Each is declared as a tool is, and called the same way, so that scopes, limits and the audit of refusals hold; only no
-list has it and no client can call it.
+Each is declared as a tool is, and called the same way, so that scopes, limits and the audit of refusals hold. It must
+not be in a list, and no client can call it.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """MCP resources: the language page, runs with their graph, history and definition, and the files of skills.
 
-All are read as tools are, for the caller of the request (`reading`). What there is to list is listed; runs, which are
-many, are found through `dcf://runs` and the templates.
+All are read as tools are, for the caller of the request (`reading`). Files of skills are listed. Runs, which are many,
+are found through `dcf://runs` and the templates.
 """
 
 import re
@@ -52,7 +52,7 @@ _LISTED: Final = (
 class RunPart:
     """A resource that every run has: its template, what reads it (a tool by its name), and what is shown of the answer.
 
-    `asked` are arguments of the reader beside the run.
+    `asked` are arguments of the reader in addition to the run.
     """
 
     template: ResourceTemplate
@@ -62,7 +62,7 @@ class RunPart:
 
     @property
     def spec(self) -> ToolSpec:
-        """What reads it."""
+        """The tool that reads it."""
         return self.reader if isinstance(self.reader, ToolSpec) else TOOLS[self.reader]
 
 
@@ -94,7 +94,7 @@ _PARTS: Final[Mapping[str | None, RunPart]] = {
             uri_template=f"{RUNS}/{{workflow_id}}/events",
             name="run-events",
             title="A run's history",
-            description=f"What happened in a run, the latest {_EVENTS} events first.",
+            description=f"The history of a run, the latest {_EVENTS} events first.",
             mime_type=JSON,
         ),
         reader="read_run_events",

@@ -1,8 +1,8 @@
 """Tells subscribers of runs that they changed: resources `dcf://runs/ID` and those below it.
 
-One task of a server looks once a second at the last event of each run that somebody listens to, in one packet; so it
-hears of changes by whatever process. Subscriptions exist since the protocol's revision 2026-07-28, as a stream that a
-client opens; how many runs are watched is bounded.
+One task of a server looks once a second at the last event of each run with a listener, in one round trip. So it notices
+changes by any process. Subscriptions exist since the protocol's revision 2026-07-28, as a stream that a client opens;
+how many runs are watched is bounded.
 """
 
 from collections import Counter
@@ -64,7 +64,7 @@ class RunWatch:
             self._of_callers = +self._of_callers
 
     async def keep(self) -> None:
-        """Look for ever. A look that fails is left out: what was missed is seen by the next."""
+        """Look without end. A look that fails is left out: the next look notices the same changes."""
         while True:
             await anyio.sleep(self.every_s)
             try:
@@ -73,7 +73,7 @@ class RunWatch:
                 continue
 
     async def look(self) -> None:
-        """Look once, and tell of the runs that changed since the last look."""
+        """Look once, and report the runs that changed since the last look."""
         runs = {uri: run for uri in self._listening if (run := run_of(uri)) is not None}
         if not runs:
             self._known.clear()

@@ -1,7 +1,7 @@
 """The MCP server: dcf's registry of tools behind the SDK's server, over stdio or Streamable HTTP.
 
 The SDK's own argument handling is not used: it silently drops unknown arguments and shows pydantic's messages to
-callers (measured, mcp 2.3). So dcf's tools validate and answer by themselves, in `envelope`.
+callers (measured, mcp 2.3). So `envelope` validates and answers the calls of dcf's tools.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -68,7 +68,7 @@ _ALIAS = "/api/mcp"
 
 @record(frozen=True, slots=True, kw_only=True)
 class Additions:
-    """What a process adds: middleware that sees every message first, and scopes that the local user has as well."""
+    """The additions of a process: middleware that sees every message first, and further scopes of the local user."""
 
     before: Sequence[ServerMiddleware[Any]] = ()
     grants: frozenset[Scope] = frozenset()

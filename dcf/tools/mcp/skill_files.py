@@ -13,7 +13,7 @@ from mcp_types import INVALID_PARAMS, PaginatedRequestParams, RequestParams
 from dcf.tools.mcp.resources import Resources
 
 _CACHED: Final = {"ttlMs": 60_000, "cacheScope": "private"}
-"""What the protocol asks of lists: how long, and by whom, they may be kept."""
+"""The protocol's fields for lists: how long, and by whom, they may be cached."""
 
 
 class SkillParams(RequestParams):

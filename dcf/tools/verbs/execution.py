@@ -20,7 +20,7 @@ from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 from dcf.verbs.answers import planner_steps
 from dcf.verbs.answers.errors import note_on
-from dcf.verbs.answers.outcomes import calls_after, calls_to_mend, reason_for_nothing, sentence_of, what_failed
+from dcf.verbs.answers.outcomes import calls_after, calls_after_rejection, reason_for_nothing, sentence_of, what_failed
 from dcf.verbs.answers.paging import Room
 from dcf.verbs.answers.regaining import may_regain, regaining
 from dcf.verbs.answers.suggestions import closest
@@ -316,7 +316,7 @@ def update_workflow_control_plane(
     answer = on.control_plane.update(workflow_id, request)
     if isinstance(answer, Refusal):
         stored = _stored(on, workflow_id, state, answer) if isinstance(answer, AlreadyCompleted) else None
-        mend = calls_to_mend(request, workflow_id, owner_agent_id, answer)
+        mend = calls_after_rejection(request, workflow_id, owner_agent_id, answer)
         if may_regain(answer, owner_agent_id):
             answer, mend = regaining(answer, workflow_id, state)
         return RefusedWith(answer, {"stored": stored, "next": mend, **what_failed(answer)})

@@ -1,1 +1,1 @@
-"""What answers have in common: outcomes, next calls, guidance, pages."""
+"""The common parts of answers: outcomes, next calls, guidance, pages."""

@@ -1,4 +1,4 @@
-"""What the answers about a new run have in common: what was defaulted, who is missing, and the calls that come next."""
+"""The common parts of answers about a new run: defaults that were used, missing agents, and the next calls."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -38,7 +38,7 @@ _REFERENCES: Final = frozenset({"agent_ref", "agent_template_ref"})
 
 
 def open_tasks(definition: Definition, meta: Mapping[str, Json]) -> list[str]:
-    """Return the Tasks that nobody is assigned to."""
+    """Return the Tasks without an assigned agent."""
     return [name for name in definition.skills if not meta["agents"].get(name)]
 
 
@@ -62,7 +62,7 @@ def _unknown_warning(unknown: Sequence[str]) -> list[str]:
 
 
 def warnings_of(definition: Definition, meta: Mapping[str, Json], unknown: Sequence[str]) -> list[str]:
-    """Return the warnings about Tasks that nobody is assigned to, and about assigned agents that are `unknown`."""
+    """Return the warnings about Tasks without an assigned agent, and about assigned agents that are `unknown`."""
     missing = open_tasks(definition, meta)
     remedy = f"{TO_ASSIGN} as `next` says; for another run pass `agents_map_json={dump(agents_map_for(missing))}`."
     uncalled = {

@@ -1,4 +1,4 @@
-"""What an answer says about the name of a failure: that its Task does not list it, where it lists any."""
+"""Words the note of an answer about the name of a failure: that its Task has a list of errors without this name."""
 
 from dcf.application.application import Application
 from dcf.core.definitions.outputs import unlisted

@@ -56,7 +56,7 @@ def guide_failure(
     fields = spec.arguments.model_fields
     arguments = {name: value for name, value in sent.items() if name not in fields or is_listed(fields[name])}
     if isinstance(error, AlmostRight):
-        return "", [call_again(spec.name, {**arguments, **error.values}, error.renamed, "The same call, mended.")]
+        return "", [call_again(spec.name, {**arguments, **error.values}, error.renamed, "The same call, corrected.")]
     said = spec.acts_as and arguments.get(spec.acts_as)
     agent_id = caller.agent_id or (said if isinstance(said, str) else None)
     meant = _meant(app, error, arguments, caller.project) if Scope.READ in caller.scopes else None
@@ -70,7 +70,7 @@ def guide_failure(
 
 
 def _allowed(calls: list[Call], caller: Caller) -> list[Call]:
-    """Return the calls that the caller may make. What a model is not shown is left out where its answer is worded."""
+    """Return the calls that the caller may make. Calls that a model is not shown are left out later."""
     return [marked(call) for call in calls if _may_call(call, caller)]
 
 
@@ -172,9 +172,9 @@ _MENDED_BY: Final[Mapping[str, tuple[str, str]]] = {
     "conflict": (_READ, "It shows how the run stands now."),
     "invalid_transition": (_READ, "It shows which states are open, and what they wait for."),
     "unknown_state": (_READ, "meta.states has the names, states what is open."),
-    "not_delivered": ("explain_run", "It says whom nothing could be delivered to, and what mends it."),
+    "not_delivered": ("explain_run", "It says which agents got no notification, and how to correct it."),
 }
-"""By code: the tool that mends it or shows what is the case, and why."""
+"""By code: the tool that corrects it or shows the facts, and why."""
 
 
 def _of_run(tool: str, why: str, **more: Json) -> After:
@@ -189,10 +189,12 @@ def _of_run(tool: str, why: str, **more: Json) -> After:
 
 
 def _watched(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
-    """Return the calls that tell how a run goes on that was set in motion."""
+    """Return the calls that show the progress of a run that was started or continued."""
     if agent_id is not None:
-        return [wait_again(agent_id, why="Agents are told by themselves; you are told when the run is over or stands.")]
-    return _of_run(_READ, "It shows how the run goes on.", summary=True)(_, answer, None)
+        return [
+            wait_again(agent_id, why="Agents are notified automatically; an event comes when the run ends or is stuck.")
+        ]
+    return _of_run(_READ, "It shows the progress of the run.", summary=True)(_, answer, None)
 
 
 def _begun(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
@@ -215,15 +217,15 @@ def _completed(checked: Arguments, answer: Any, agent_id: str | None) -> list[Ca
 
 
 def _looked_at(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
-    """Return what there is to do about a run that was read: find out why it stands, close it, or go on."""
+    """Return the next calls for a run that was read: find out why it does not move, close it, or continue."""
     meta = answer.meta or {}
     if meta.get("status") == RunStatus.RUNNING:
-        return _of_run("explain_run", "If it does not move: why, and what mends it.")(_, answer, None)
+        return _of_run("explain_run", "If it does not move: why, and how to correct it.")(_, answer, None)
     if not meta:
         return []
     if meta.get("finalized_at"):
         return _wait_or_list(agent_id, meta.get("planner_agent_id"), "The run is closed: this brings what is next.")
-    return _of_run("finalize_workflow", "The run is over: this closes it.")(_, answer, None)
+    return _of_run("finalize_workflow", "The run has ended: this closes it.")(_, answer, None)
 
 
 def _wait_or_list(agent_id: str | None, planner: str | None, why: str, **which: Json) -> list[Call]:
@@ -249,7 +251,7 @@ def _described(_: Arguments, __: Any, agent_id: str | None) -> list[Call]:
 def _scheduled(_: Arguments, answer: Any, agent_id: str | None) -> list[Call]:
     """Return what tells the planner how the runs of a schedule end."""
     schedule = answer.schedule
-    why = "You are told when a run of the schedule is over or stands."
+    why = "An event comes when a run of the schedule ends or is stuck."
     return _wait_or_list(agent_id, schedule.get("planner_agent_id"), why, tag=f"schedule:{schedule['name']}")
 
 
@@ -316,7 +318,7 @@ AFTER: Final[Mapping[str, After]] = {
     "retry_run": _watched,
     "resume_run": _watched,
     "resolve_state": _watched,
-    "pause_run": _of_run("resume_run", "Lets the run go on."),
+    "pause_run": _of_run("resume_run", "Continues the run."),
     "cancel_run": _of_run("finalize_workflow", "Writes the audit record and deletes the agents made for the run."),
     "finalize_workflow": _closed,
     "hold_run": _of_run("hold_run", "Releases it.", hold=False),

@@ -1,6 +1,6 @@
-"""Sees to it that every refusal names the next legal call: the tool, or the argument that is to be mended.
+"""Makes sure that every refusal names the next legal call: the tool, or the argument to correct.
 
-A model that is told only what is wrong guesses what to call. Pure.
+A model that reads only what is wrong guesses the next call. Pure.
 """
 
 import re
@@ -15,7 +15,7 @@ from dcf.verbs.registry import ToolSpec
 
 _NAME: Final = re.compile(r"[a-z][a-z_]+")
 _THE_CALLERS: Final = (InvalidArgument, Forbidden, NotFound)
-"""Failures that the caller can mend; with all others the same call is repeated, as their hints say."""
+"""Failures that the caller can correct; with all others the same call is repeated, as their hints say."""
 
 
 _ALSO_CALLED: Final[Mapping[str, tuple[str, ...]]] = {

@@ -11,7 +11,7 @@ from dcf.workforce.steps import Step, ask_why_held, to_complete, wait_for_event
 
 Call: TypeAlias = dict[str, Json]
 Named: TypeAlias = Callable[[str], Json]
-"""Returns an argument of a call; None for one that it did not have."""
+"""Returns an argument of a call; None for an argument that it did not have."""
 
 
 def is_of_ready_state(event: Json) -> TypeGuard[dict[str, Any]]:
@@ -45,8 +45,11 @@ def calls_after_refusal(code: str, named: Named, agent_id: str | None) -> list[C
     where: Call = {"workflow_id": named("workflow_id"), "state": named("state")}
     if code == "lease_expired":
         held = where | {"lease_token": named("lease_token")}
-        why = "A finished result may still be delivered with this token, as long as nobody took the state."
-        return [to_complete(held, agent_id, why).as_json(), _to_lease(where, agent_id, "Or take it again, to go on.")]
+        why = "A finished result may still be delivered with this token, unless another agent has it."
+        return [
+            to_complete(held, agent_id, why).as_json(),
+            _to_lease(where, agent_id, "Or lease it again, to continue."),
+        ]
     if code in _TO_BE_LEASED and where["state"] is not None:
         return [_to_lease(where, agent_id, "Its answer brings the `lease_token` and the input.")]
     if code in TOO_LATE:
@@ -92,7 +95,7 @@ def _blocked(event: Mapping[str, Json], agent_id: str) -> list[Step]:
     resolved = run | {"issue": event.get("issue"), "how": "<how it was resolved>", "agent_id": agent_id}
     return [
         Step(tool="read_journal", arguments=run | {"open": True}, why="It shows the issue whole."),
-        Step(tool="resolve_issue", arguments=resolved, why="Nobody gets a lease until it is resolved."),
+        Step(tool="resolve_issue", arguments=resolved, why="No lease is granted until it is resolved."),
     ]
 
 

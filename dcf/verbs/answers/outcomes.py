@@ -1,4 +1,4 @@
-"""What a holder's write did, in a sentence and as the calls that follow."""
+"""The outcome of a lease holder's write: a sentence, and the calls that follow."""
 
 from collections.abc import Sequence
 
@@ -16,14 +16,14 @@ _MOST_NAMED = 5
 
 
 def sentence_of(request: Update, word: str | None, answer: Updated) -> str:
-    """Return what became of the state; `word` is the status that the caller asked for."""
+    """Return the outcome for the state in words; `word` is the status that the caller asked for."""
     said = "" if word is None or word == answer.status else f" ('{word}' means {answer.status})"
     if answer.repeated:
         return f"{answer.status}{said}, as an identical call wrote before; nothing was written now."
     if request.is_partial:
         return "still yours; what you sent is stored." if answer.output_written else "still yours."
     if request.status is Status.PENDING:
-        return "given back; the attempt counts."
+        return "released; the attempt counts."
     if answer.doc.waits_outside:
         return "handed over; it waits for its task token."
     if request.status is Status.FAILED or answer.status is Status.FAILED:
@@ -53,7 +53,7 @@ def calls_after(
     return [] if agent_id is None else [wait_again(agent_id)]
 
 
-def calls_to_mend(
+def calls_after_rejection(
     request: Update, workflow_id: str, agent_id: str | None, refusal: Refusal
 ) -> list[dict[str, Json]] | None:
     """Return the call that follows a refused output: to deliver it again, or to wait; None for other refusals."""
@@ -78,4 +78,4 @@ def _after_failure(answer: Updated) -> str:
         return f", and that is final: the run is {answer.run_status}."
     if answer.next_states:
         return f"; that is handled, and {', '.join(answer.next_states[:_MOST_NAMED])} can start."
-    return "; that is final for this state, and the run goes on."
+    return "; that is final for this state, and the run continues."

@@ -1,7 +1,7 @@
 """Splits long answers into pages of whole items, so that no JSON is cut, with a cursor for the next page.
 
-A cursor is the name of the last item shown. So it stays valid while items are added and removed, and the server
-stores nothing.
+A cursor is the name of the last item shown. So it stays valid while items are added and removed, and the server stores
+no state for it.
 """
 
 from collections.abc import Sequence

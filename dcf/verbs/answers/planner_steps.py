@@ -40,7 +40,7 @@ def start(workflow_id: str) -> Step:
     return Step(
         tool="notify_next_worker_agent",
         arguments={"workflow_id": workflow_id},
-        why="It starts the run: until then no agent is told.",
+        why="It starts the run: until then no agent is notified.",
     )
 
 
@@ -50,7 +50,7 @@ def assign(workflow_id: str, tasks: Sequence[str]) -> list[Step]:
         Step(
             tool="resolve_state",
             arguments={"workflow_id": workflow_id, "state": name, "assign_json": [AGENT]},
-            why="Nobody is told of this Task until it is assigned.",
+            why="No agent is notified of this Task until it is assigned.",
         )
         for name in tasks[:_NAMED]
     ]
@@ -77,7 +77,7 @@ def look(workflow_id: str) -> Step:
 
 
 def work_as(agent_id: str) -> Step:
-    """Return the call by which whoever works as an agent gets its Tasks: agents of dcf's own inbox are not woken."""
+    """Return the call that brings an agent its Tasks: agents of dcf's own inbox are not woken."""
     return Step(
         tool="await_workflow_event",
         arguments={"agent_id": agent_id, "timeout_s": 50},
@@ -95,21 +95,21 @@ def create_first(workflow_id: str, agents: Mapping[str, str]) -> Step:
 
 
 def watch(workflow_id: str, planner: str | None) -> list[Step]:
-    """Return the calls by which a planner learns what became of a run."""
+    """Return the calls by which a planner learns the outcome of a run."""
     read = look(workflow_id)
     if planner is None:
         return [read]
     arguments: dict[str, Json] = {"agent_id": planner, "timeout_s": 50}
-    wait = Step(tool="await_workflow_event", arguments=arguments, why="You are told when the run is over.")
+    wait = Step(tool="await_workflow_event", arguments=arguments, why="You are notified when the run ends.")
     return [wait, read]
 
 
 def output(workflow_id: str) -> Step:
-    """Return the call that reads the output of a run that is over."""
+    """Return the call that reads the output of an ended run."""
     return Step(
         tool="read_workflow_control_plane",
         arguments={"workflow_id": workflow_id},
-        why="The run is over: meta has its output or error.",
+        why="The run has ended: meta has its output or error.",
     )
 
 

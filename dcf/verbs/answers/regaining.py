@@ -1,4 +1,4 @@
-"""What an agent is told whose write shows another token than that of the lease which is its own."""
+"""The answer to an agent whose write shows another token than that of its own lease."""
 
 from dcf.core.documents.answers import StateRefusal
 from dcf.values.json_text import Json

@@ -1,4 +1,4 @@
-"""What somebody probably meant who wrote a name almost right: of an argument, a value, a state, a run. Pure.
+"""Finds the name that a caller probably meant, if it is almost right: of an argument, a value, a state, a run. Pure.
 
 Looks at few and short words only, so that a call made to be costly costs no more than any other.
 """

@@ -1,6 +1,6 @@
 """Work: a state whose lease an agent got, with all that it needs to do it.
 
-The same record stands in every answer that grants a lease. It is made of what the caller has read: a Task without
+Every answer that grants a lease has the same record. It is made of what the caller has read: a Task without
 skills, instructions and the like costs no more than showing its lease.
 """
 
@@ -79,7 +79,7 @@ def _times(doc: StateDoc) -> dict[str, Json]:
 
 
 def _warned(app: "Application", workflow_id: str, leased: Leased, definition: Definition) -> dict[str, Json]:
-    """Return who works in the same files, if anybody does; a state without areas costs nothing."""
+    """Return who works in the same files, if an agent does; a state without areas is not looked up."""
     warnings = app.work.areas.warn(workflow_id, leased) if leased.doc.extra or definition.areas else []
     return {"warnings": list[Json](warnings)} if warnings else {}
 

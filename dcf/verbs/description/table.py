@@ -172,7 +172,8 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "get_artifact", "Write an artifact's content to standard output or a file; it is checked by its SHA-256."
     ),
     "artifacts ls": CommandRow(
-        "list_artifacts", "List a run's artifacts, oldest first, without their content. --cursor goes on after a page."
+        "list_artifacts",
+        "List a run's artifacts, oldest first, without their content. --cursor continues after a page.",
     ),
     "catalogue add": CommandRow(
         "put_definition",
@@ -195,7 +196,7 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
     ),
     "runs events": CommandRow(
         "read_run_events",
-        "Print what happened in a run, in order; with --follow also what happens next, until the run is over.",
+        "Print the history of a run, in order; with --follow also new events, until the run ends.",
         "dcf.cli.reading.events:events",
     ),
     "runs signal": CommandRow(
@@ -349,7 +350,7 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
     ),
     "runs budget": CommandRow(
         "set_budget",
-        "Say what a run may use up; limits that are not named stay. Once one is used up, nobody gets a lease in it.",
+        "Set the budget of a run; limits that are not named stay. Once one is used up, the run grants no lease.",
     ),
     "agents add": CommandRow(
         "register_agent",
@@ -388,7 +389,7 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
     ),
     "runs notify": CommandRow(
         "notify_next_worker_agent",
-        "Tell agents of work: without STATE start the run and tell who comes first; with it tell its agents again.",
+        "Notify agents: without STATE start the run and notify its first agents; with it notify the state's agents.",
         "dcf.cli.commands.lifecycle:notify",
     ),
     "runs finalize": CommandRow(

@@ -35,10 +35,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Record = TypeVar("Record")
 
 Effect: TypeAlias = Literal["reads", "changes", "destroys"]
-"""What a verb does to what is kept. What is destroyed cannot be brought back."""
+"""The effect of a verb on stored data. Destroyed data cannot be restored."""
 
 Audience: TypeAlias = Literal["worker", "planner", "member", "operator", "person", "assistant"]
-"""Who sees the verb in a list of tools."""
+"""The kinds of users that see the verb in a list of tools."""
 
 Form: TypeAlias = Literal[
     "plain",
@@ -67,12 +67,13 @@ Form: TypeAlias = Literal[
 
 - `json`: any JSON value; `value`: the same, but a text is itself and no JSON text, and a command reads it from a file
 - `unread`: JSON or its text, which the verb itself reads: `as_text` or a limit of its own says how
-- `object`: a JSON object; `array`: a list of JSON values; `rows`: a list of JSON objects; `records`: a list of such
-  objects, of which the type says what they have
-- `names`: names of states or agents; `texts`: other texts; `several`: a value of a type, or a list of such values
+- `object`: a JSON object; `array`: a list of JSON values
+- `rows`: a list of JSON objects; `records`: a list of objects whose fields the type names
+- `names`: names of states or agents; `texts`: other texts
+- `several`: a value of a type, or a list of such values
 - `words`: a text that a command takes word by word; `places`: directories, some of a certain machine
 - `span`: a length of time in seconds; `moment`: a time with its zone
-- `person`: the id of who does it; a command that names nobody means the user of this machine
+- `person`: the id of who does it; without it a command means the user of this machine
 - `askees`: whom a question is for: the planner, people by their ids, groups
 - `document`: a JSON object, or a text that names where it is
 - `request`: an id that a repeated call is known by; the client draws one
@@ -84,13 +85,13 @@ Each interface writes these its own way: `argument_forms` for tools, `dcf.client
 
 @record(frozen=True, slots=True, kw_only=True)
 class Argument:
-    """What an argument means and which values it takes. The server checks the limits, once for all interfaces.
+    """The meaning of an argument and its possible values. The server checks the limits, once for all interfaces.
 
     `tool` is its name in the tool and `option` its name on the command line, where these differ from the parameter's.
-    With an `option`, what is positional in Python is an option on the command line; `short` is its one letter.
+    With an `option`, a positional argument in Python is an option on the command line; `short` is its one letter.
     `was` is its name in the tool before this release, which is accepted for one release more.
-    An argument that is not `listed` stands on no list that a model reads. The name of a `plain` one says everything,
-    so that lists do without its description. The page asks for it by its `label`. What is written as JSON has at most
+    An argument that is not `listed` is in no list that a model reads. The name of a `plain` argument says everything,
+    so that lists do without its description. The page asks for it by its `label`. A value in JSON has at most
     `max_bytes`, or as many as the setting named by `bytes_setting` says. Where no project is given, commands mean that
     of the context in use, if the argument is `of_context`: not where it is one of several things that a call may name.
     """
@@ -234,17 +235,18 @@ class Verb:
     `says` is the sentence of an answer that is no refusal; None where each answer has its own. `codes` are the refusals
     that callers should expect.
 
-    `also` are further commands beside the first. A verb without a command may be done by one that is written by hand:
-    `command_by_hand` names it, for hints. `method` is the name of the client's method, where it is shorter than
-    the verb's. `pages` is the field of the answer with the items of a page: the client's method yields the items of all
-    pages. `steps` names a function of the client, `module:function`, for a verb of which one use takes several calls.
+    `also` are further commands in addition to the first. A verb without a command may be done by a hand-written
+    command: `command_by_hand` names it, for hints. `method` is the name of the client's method, where it is shorter
+    than the verb's. `pages` is the field of the answer with the items of a page: the client's method yields the items
+    of all pages. `steps` names a function of the client, `module:function`, for a verb of which one use takes several
+    calls.
 
     `audit` lists the arguments and fields of the answer that name what is changed outside of runs; with it, the audit
     trail notes each call. An agent's id among the arguments is that of the caller, unless the verb is `about_others`.
     `runs_named` finds the runs that must be there for a call, where that is not the `workflow_id`; `of_no_run` means
     that none need be named. `only_when_set` are fields that an answer leaves out where they are None. `in_refusals` are
     the fields that have a value in every answer: this one where a call is refused, or where its answer leaves them out.
-    The others are None there. A verb `for_programs` stands on no list that a model reads.
+    The others are None there. A verb `for_programs` is in no list that a model reads.
     """
 
     function: Callable[..., Any]
@@ -283,7 +285,7 @@ class Verb:
 
     @property
     def description(self) -> str:
-        """What a model reads of it, in one paragraph; the first sentence says when to call it."""
+        """The description for a model, in one paragraph; the first sentence says when to call it."""
         return " ".join(self.documentation.split())
 
     @property
@@ -342,12 +344,12 @@ def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
 
 
 def paged(text: str, how: str) -> str:
-    """Return a text of a description with how one interface goes on, in place of a sentence on `next_cursor`."""
+    """Return a description with the way of one interface to read on, in place of a sentence on `next_cursor`."""
     return _OF_PAGES.sub(f" {how}", text)
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations. What a verb works on is imported for type checkers only: a description loads no store."""
+    """Return the annotations. Types of the engine are imported for type checkers only: a description loads no store."""
     return get_type_hints(function, localns={"Application": object}, include_extras=True)
 
 
@@ -365,8 +367,8 @@ def _parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:
 def _split(hint: Any) -> tuple[Any, Argument]:
     """Return the type and the description of an annotation; `Annotated[...] | None` is one too.
 
-    A description that is put around another has what it says itself, and the rest of the other. One that means
-    something else is plain only if it says so itself.
+    A description around another has its own values, and the rest from the other. A description with another meaning is
+    plain only if it says so itself.
     """
     if get_origin(hint) is Annotated:
         kind, *more = get_args(hint)

@@ -1,4 +1,4 @@
-"""The arguments that verbs share: each means the same, and is described once, wherever it occurs. Loads nothing."""
+"""The arguments that verbs share: each means the same, and is described once. It must not import the engine."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, TypeAlias
@@ -8,7 +8,7 @@ from dcf.verbs.description.verb import Argument
 ID: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 STATE: Final = r"^[^\x00-\x1f\x7f]+$"
 JsonValue: TypeAlias = Any
-"""Any JSON value; MISSING where the caller sends none, since `null` is a value."""
+"""Any JSON value; MISSING if the caller sends no value, since `null` is a value."""
 RunId = Annotated[str, Argument(means="Id of the run.", example="order-42", pattern=ID, plain=True)]
 OptionalRunId = Annotated[RunId | None, Argument(means="Id of the run.", plain=True)]
 ProjectId = Annotated[str, Argument(means="Id of the project.", example="shop", pattern=ID, plain=True)]
@@ -44,7 +44,7 @@ RequestId = Annotated[
 Limit = Annotated[int, Argument(means="Entries of one page.", ge=1, le=1000, plain=True)]
 Cursor = Annotated[
     str | None,
-    Argument(means="To go on: next_cursor of the answer before, same arguments.", max_length=600, plain=True),
+    Argument(means="For the next page: next_cursor of the answer before, same arguments.", max_length=600, plain=True),
 ]
 PrintedCursor = Annotated[
     str | None,
@@ -52,7 +52,7 @@ PrintedCursor = Annotated[
         means="next_cursor of the answer before.",
         max_length=100,
         plain=True,
-        spelling="Go on here: printed below each page.",
+        spelling="Continue here: printed below each page.",
     ),
 ]
 """The next page, where the command prints the cursor."""
@@ -64,7 +64,7 @@ DefinitionReference = Annotated[
         min_length=1,
         max_length=300,
         option="--definition",
-        spelling="What it is carried out by: KIND:NAME or KIND:NAME@VERSION.",
+        spelling="Definition for the run: KIND:NAME or KIND:NAME@VERSION.",
         listed=False,
     ),
 ]
@@ -81,7 +81,7 @@ LeaseToken = Annotated[
 SearchedWords = Annotated[
     str | None,
     Argument(
-        means='Words that must all be there; "a phrase" as it stands.',
+        means='Words that must all be there; "a phrase" exactly.',
         max_length=1000,
         form="words",
         tool="query",
@@ -98,7 +98,7 @@ GroupName = Annotated[
 Person = Annotated[
     AgentId, Argument(means="Your agent id.", form="person", spelling="Who does it; your user name if left out.")
 ]
-"""Who does what is done; a command that names nobody means the user of this machine."""
+"""The person or agent that acts; without it a command means the user of this machine."""
 RequiredPerson = Annotated[
     str,
     Argument(
@@ -110,7 +110,7 @@ RequiredPerson = Annotated[
         spelling="Who does it; your user name on this machine if left out.",
     ),
 ]
-"""Who does what is done, where a tool must be told."""
+"""The person or agent that acts, for tools that require it."""
 Tags = Annotated[
     Sequence[str],
     Argument(

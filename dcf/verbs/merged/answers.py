@@ -1,6 +1,6 @@
 """Puts answers into the words of lists, and leaves out next calls of tools that the model is not shown.
 
-Verbs and their answers know nothing of merged tools. What leaves for a model passes here once.
+Verbs and their answers must not know merged tools. Every answer to a model passes here once.
 """
 
 from collections.abc import Mapping

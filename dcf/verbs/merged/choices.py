@@ -1,4 +1,4 @@
-"""The form of a merged tool: which verbs it stands for, and by what a call chooses one. Loads nothing."""
+"""The form of a merged tool: the verbs that it replaces, and how a call chooses one. It must not import the verbs."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import field
@@ -55,8 +55,8 @@ class Choice:
 class Merge:
     """A tool that stands for the verbs of its choices.
 
-    `about` has the descriptions of arguments that choose, or that mean more than in one of the verbs; `unlisted` are
-    arguments that stand on no list though a verb's own list has them.
+    `about` has the descriptions of arguments that choose, or that mean more than in one of the verbs. `unlisted` are
+    arguments that are in no list, although a verb's own list has them.
     """
 
     name: str

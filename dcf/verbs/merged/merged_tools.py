@@ -1,7 +1,7 @@
 """Makes the merged tools of a server. A call of one becomes a call of its verb before anything else happens.
 
-So scope, checks, audit and answer are those of the verb. Only a call that means none of the verbs is checked against
-the merged tool, which then refuses it.
+So scope, checks, audit and answer are those of the verb. Only a call that does not match a verb is checked against the
+merged tool, which then refuses it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ def merged_of(specs: Iterable[ToolSpec]) -> list[ToolSpec]:
 
 
 def meant(spec: ToolSpec, arguments: Mapping[str, Json]) -> tuple[ToolSpec, Mapping[str, Json]]:
-    """Return the verb that a call means, and its arguments; the call as it is where it is of a verb, or means none."""
+    """Return the verb that a call means, and its arguments; the call itself if it is of a verb, or of no verb."""
     present = spec.in_present_names(arguments)
     if spec.resolve is None:
         return spec, present
@@ -80,7 +80,7 @@ class MergedTool:
         )
 
     def resolve(self, arguments: Mapping[str, Json]) -> tuple[ToolSpec, dict[str, Json]]:
-        """Return the verb that a call means, and its arguments; raise InvalidArgument for a call that means none."""
+        """Return the verb that a call means, and its arguments; raise InvalidArgument if it matches no verb."""
         sent = {name for name, value in arguments.items() if not self._says_nothing(name, value)}
         choice = self._chosen(arguments)
         takes = self._takes(choice)
@@ -150,7 +150,7 @@ class MergedTool:
         return field is not None and field.is_required()
 
     def _complete_ways(self, choice: Choice, sent: AbstractSet[str]) -> str:
-        """Return how else to choose, so that a call that lacks an argument of this choice lacks none."""
+        """Return other ways to choose for which the call, incomplete for this choice, is complete."""
         own = sent - choice.by.keys()
         others = (item for item in self._choices if item is not choice and own <= self._takes(item).keys())
         whole = (

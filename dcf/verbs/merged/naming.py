@@ -50,7 +50,7 @@ def _chosen(verb: str, arguments: Mapping[str, Json]) -> tuple[str, Choice]:
 
 
 def _closeness(choice: Choice, arguments: Mapping[str, Json]) -> tuple[bool, bool, bool]:
-    """Rate a choice for a call: what it fixes is sent, else it fixes nothing; then, it lacks no argument that it needs.
+    """Rate a choice for a call: its fixed arguments are sent, else it has none; then, the call has all that it needs.
 
     Of the same rate the first counts.
     """

@@ -1,1 +1,1 @@
-"""The answers of verbs: frozen records, the same for the tool, the command, the client and the page. Loads nothing."""
+"""The answers of verbs: frozen records, the same for tool, command, client and page. They import no engine."""

@@ -1,4 +1,4 @@
-"""What verbs on agents answer."""
+"""The answers of verbs on agents."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

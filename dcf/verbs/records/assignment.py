@@ -1,4 +1,4 @@
-"""What an agent is answered that asks what it has to do."""
+"""The answer to an agent that asks for its work."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class MyAssignment:
 
     They also have `instructions`, the `output_schema` to match and the names of `errors` where there are any. Of a long
     input, `input_left_out` says how to read it. `context` and `tools` are what your record holds; without a
-    run, `candidates` are the runs you work for. What may be long comes last, where a platform may cut it.
+    run, `candidates` are the runs you work for. Long values come last, where a platform may cut them.
     """
 
     agent_id: str

@@ -1,4 +1,4 @@
-"""What the generators of skills and of the stub server's configuration answer."""
+"""The answers of the generators of skills and of the stub server's configuration."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What verbs answer that begin runs, let them go on, or close them."""
+"""The answers of verbs that begin, continue or close runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class StartedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetriedRun:
-    """What goes on (`states`), and how often the run was retried. `repeated`: it is the first answer to the request."""
+    """The states that continue, and how often the run was retried. `repeated`: it is the first answer to a request."""
 
     workflow_id: str
     run_status: RunStatusName

@@ -1,4 +1,4 @@
-"""What verbs answer that read a run and write the result of a state."""
+"""The answers of verbs that read a run and write the result of a state."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from dcf.verbs.records.runs import RunStatusName
 class ReadControlPlane:
     """Documents of the run as they are now; `next_cursor` is set when there are more states.
 
-    Of a run that grows, `units` says what each state is; with include_inputs also what its worker is told. In an
+    Of an open run, `units` says what each state is; with include_inputs also the assignment of its worker. In an
     overview `more` counts the open branches and iterations that it leaves out, by Parallel or Map. Of a flow it has
     `source_lines`: the lines of code of the states that failed.
     """
@@ -34,8 +34,9 @@ class ReadControlPlane:
 class UpdatedState:
     """The state after the write, and what it set in motion; `work` is the next piece, `retry_at` when a failed one is.
 
-    `stored` is what an earlier completion had stored. `problems` lists what of an output does not match the Task's
-    OutputSchema, `failed_criteria` what a gate found; `note` says if an error has a name that the Task does not list.
+    `stored` is the stored result of an earlier completion. `problems` lists the parts of an output that do not match
+    the Task's OutputSchema. `failed_criteria` are the findings of a gate; `note` says if an error has a name that the
+    Task does not list.
     """
 
     workflow_id: str

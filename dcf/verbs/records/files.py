@@ -1,4 +1,4 @@
-"""What verbs on files answer."""
+"""The answers of verbs on files."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,7 +35,7 @@ class ListedDirectory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadFile:
-    """`content` is the bytes from `offset` on, `size` those of the whole file. A long file goes on at `next_offset`."""
+    """`content` is the bytes from `offset` on, `size` those of the whole file. Read on at `next_offset`."""
 
     path: str
     content: str

@@ -1,4 +1,4 @@
-"""What the verb that shows how a workflow is written answers."""
+"""The answer of the verb that shows how a workflow is written."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class DescribedLanguage:
     """The page, as Markdown. `agents` are the ids of others who called lately, the latest first.
 
-    A key that is bound to a project is told those of the newest runs of its project.
+    A key that is bound to a project gets those of the newest runs of its project.
     """
 
     agents: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What verbs on the leases of states answer."""
+"""The answers of verbs on the leases of states."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -63,5 +63,5 @@ class ReleasedState:
 
     @property
     def outcome(self) -> str:
-        """What became of the lease: the status."""
+        """The outcome for the lease: the status."""
         return self.status

@@ -1,4 +1,4 @@
-"""What an answer says comes next. Loads the standard library only."""
+"""The next call in an answer. Imports the standard library only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

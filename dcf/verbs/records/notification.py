@@ -1,4 +1,4 @@
-"""What verbs answer that tell agents of work."""
+"""The answers of verbs that notify agents of work."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ RoleName: TypeAlias = Literal["system", "user", "assistant"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotifiedAgent:
-    """Who was told of a state. If nobody was, `reason` or `error` says why.
+    """The agent that was notified of a state. If there is none, `reason` or `error` says why.
 
     `skipped_not_ready`: the state cannot be taken now. The ids are those of the agent's platform.
     """
@@ -28,7 +28,7 @@ class NotifiedAgent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotifiedAgents:
-    """What became of each follower."""
+    """The outcome of the notification of each follower."""
 
     workflow_id: str
     source_state: str | None = None

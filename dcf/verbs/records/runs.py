@@ -1,4 +1,4 @@
-"""What verbs on runs answer."""
+"""The answers of verbs on runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ StateStatusName: TypeAlias = Literal["pending", "running", "succeeded", "failed"
 class OperatedRun:
     """A run that was cancelled, paused or resumed. `repeated`: an earlier call with this request id did it.
 
-    `announced` counts the states whose agents are told.
+    `announced` counts the states whose agents are notified.
     """
 
     workflow_id: str

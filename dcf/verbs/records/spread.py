@@ -1,4 +1,4 @@
-"""Marks the field of a record whose members stand beside the other fields in JSON, not in an object of their own."""
+"""Marks the field of a record whose members are next to the other fields in JSON, not in an object of their own."""
 
 from collections.abc import Mapping
 from typing import Final

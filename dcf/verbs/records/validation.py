@@ -1,4 +1,4 @@
-"""What the validation of a workflow answers."""
+"""The answer of the validation of a workflow."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
 """The interfaces' own words: commands to paste, calls of the Python client, labels of the page.
 
-What stands in angle brackets in a call is to be filled in: on the command line it is a word in capitals.
+Words in angle brackets in a call are to be filled in: on the command line such a word is in capitals.
 """
 
 import re
@@ -144,7 +144,7 @@ def _literal(value: Json) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Calls as the page has them: by the label of the button. What has no button is a command."""
+    """Calls as the page has them: by the label of the button. An action without a button is a command."""
 
     def call(self, call: Call) -> str | None:
         """Return the label in quotation marks, or the command."""

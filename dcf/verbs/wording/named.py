@@ -1,6 +1,6 @@
 """Parses what a text names in backticks: a verb, a call with arguments, an argument, an argument with its value.
 
-The only parser of these: hints, descriptions and help are all read by it. Loads nothing of the verbs.
+The only parser of these: hints, descriptions and help are all read by it. It must not import the verbs.
 """
 
 import re
@@ -17,7 +17,7 @@ _JSON: Final = JSONDecoder()
 
 
 class Named(NamedTuple):
-    """What stands in backticks: a name, beside it the arguments of a call, or the value of an argument."""
+    """A text in backticks: a name, possibly with the arguments of a call, or with the value of an argument."""
 
     written: str
     name: str
@@ -36,7 +36,7 @@ def rewritten(text: str, said: Callable[[Named], str | None]) -> str:
 
 
 def renamed(text: str, name: Callable[[str], str]) -> str:
-    """Return a text with something else in place of each name that stands in backticks alone."""
+    """Return a text with something else in place of each name that is alone in backticks."""
     return rewritten(text, lambda named: name(named.name) if named.written == f"`{named.name}`" else None)
 
 
@@ -46,7 +46,7 @@ def named_in(text: str) -> Iterator[Named]:
 
 
 def value_written(value: Json) -> str:
-    """Return a value as it stands in a call; a text stands without quotation marks where it is read the same."""
+    """Return a value in the form of a call; a text is without quotation marks if it is read the same."""
     is_bare = isinstance(value, str) and _BARE.fullmatch(value) is not None and _value(value) == value
     return str(value) if is_bare else dump(value)
 

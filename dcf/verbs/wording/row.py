@@ -1,4 +1,4 @@
-"""How one verb is called in each interface. Loads nothing, since the client and every command read it.
+"""How one verb is called in each interface. It must not import the engine, since the client and every command read it.
 
 Lists of names are one text each, and are split when they are used: of the whole table a process uses a row or two.
 """
@@ -32,7 +32,7 @@ class MethodForm(NamedTuple):
 
 
 class CallRow(NamedTuple):
-    """What an interface must know of a verb to word a call of it. `label` is that of the page's button."""
+    """The facts about a verb that an interface needs to word a call of it. `label` is that of the page's button."""
 
     arguments: str
     destroys: bool

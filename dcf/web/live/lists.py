@@ -1,6 +1,6 @@
 """Tells the open pages of the list of runs which counts and rows changed.
 
-No stream in Redis tells of all runs, so the lists that somebody looks at are read at intervals: once for all pages with
+No stream in Redis has the events of all runs. So the lists on open pages are read at intervals: once for all pages with
 the same filters and the same caller, one list after the other, and with pauses that leave most of the time to others.
 """
 
@@ -102,7 +102,7 @@ class ListFeeds:
         """Read a list, and tell its pages what changed since the last time."""
         try:
             now = await anyio.to_thread.run_sync(feed.read, limiter=self._threads)
-        except ToolRefused:  # Redis is away, or the caller may not any more: asking again tells the page which
+        except ToolRefused:  # Redis is away, or the caller lost the right: the page asks again and learns which
             _end(feed)
             return
         except Exception:  # a bug must not leave pages waiting

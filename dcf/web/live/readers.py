@@ -1,7 +1,7 @@
 """The open event streams of this process: what waits to be sent to each page, and how many there may be.
 
-A stream holds a bounded number of messages. A page that takes them too slowly loses all of them and is told to begin
-again, so that it holds up nobody. Belongs to one event loop, and knows neither runs nor HTTP.
+A stream holds a bounded number of messages. A page that reads them too slowly loses all of them and must begin again,
+so that it delays no other page. Belongs to one event loop, and must not know runs or HTTP.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ Place = tuple[int, int, int]
 
 @record(frozen=True, slots=True)
 class StreamMessage:
-    """A message as it is sent, made once for all pages. `place` is where it stands in a run's history, if it does."""
+    """A message as it is sent, made once for all pages. `place` is its place in a run's history, if it has one."""
 
     text: bytes
     place: Place | None = None
@@ -133,6 +133,6 @@ _VERSIONS: Final = count(1)
 def refresh() -> StreamMessage:
     """Return the message that the page may ask for its own HTML again.
 
-    The pages that were told together ask for the same version, so that it is made once for all (`shared_pages`).
+    Pages that get this message together ask for the same version, so that it is made once for all (`shared_pages`).
     """
     return message("refresh", {"version": str(next(_VERSIONS))})

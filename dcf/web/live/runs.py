@@ -1,7 +1,7 @@
 """Tells the open pages of runs what was added to the histories of their runs: each event is read once for all of them.
 
-A page says after which event it goes on. It joins the listeners first and reads what it missed then, so that there is
-no gap; what it hears twice that way is left out by its place in the history, so that nothing comes double.
+A page names the last event that it knows. It joins the listeners first, and then reads the events that it missed, so
+that there is no gap. An event that arrives twice is left out by its place in the history.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ _STATUSES: Final = {
 
 @record(frozen=True, slots=True)
 class FirstTold:
-    """What a page that joined is sent first, and up to where it has heard with that."""
+    """The first messages to a page that joined, and the place in the history that they reach."""
 
     messages: Sequence[StreamMessage]
     place: Place
@@ -44,7 +44,7 @@ class FirstTold:
 
 @record(frozen=True, slots=True)
 class _Missed:
-    """What was read for a page that joins: events, or the message that makes it begin again; and the last event's id.
+    """The events that a page missed, or the message that makes it begin again; and the last event's id.
 
     `last_id` is None for a run without a history.
     """
@@ -56,7 +56,7 @@ class _Missed:
 
 @dataclass(slots=True, eq=False)
 class _Feed:
-    """The pages of one run. `start` is the place after which they all are told what happens; None until then."""
+    """The pages of one run. `start` is the place after which all of them get each event; None until then."""
 
     streams: set[Stream] = field(default_factory=set)
     start: Place | None = None
@@ -105,7 +105,7 @@ class RunFeeds:
     async def again(self, workflow_id: str) -> FirstTold:
         """Return how the run stands, for a page that lost its place. Raise UnknownRun."""
         read = await anyio.to_thread.run_sync(self._read, workflow_id, None, limiter=self._threads)
-        assert read.reset is not None, "nothing was given to go on from"
+        assert read.reset is not None, "no event was named to continue from"
         return FirstTold([read.reset, refresh()], _FROM_BEGINNING if read.last_id is None else place(read.last_id))
 
     def leave(self, stream: Stream, workflow_id: str) -> None:
@@ -129,7 +129,7 @@ class RunFeeds:
         return self._tails
 
     def _read(self, workflow_id: str, after: str | None) -> _Missed:
-        """Read what a page missed; if it cannot be told event by event, how the run stands."""
+        """Read the events that a page missed; if there are too many, the condition of the run."""
         missed = None if after is None else self._application.history.since(workflow_id, after, _MISSED)
         if missed is not None and len(missed) < _MISSED:
             return _Missed(missed=missed, last_id=missed[-1].event_id if missed else after)
@@ -146,7 +146,7 @@ class RunFeeds:
             self._plan_refresh(feed)
 
     def _lost(self, _: Exception) -> None:
-        """End all pages' streams: they ask again after a while, and are told then whether Redis is back."""
+        """End all pages' streams: they ask again after a while, and learn then whether Redis is back."""
         for workflow_id, feed in list(self._feeds.items()):
             for stream in feed.streams:
                 stream.end()

@@ -1,6 +1,6 @@
 """The event streams of the pages: of one run at /runs/RUN/live, of the list of runs at /live.
 
-A stream ends when the server stops (`LivePages.stop`), when its visit does not hold any more, when Redis is lost, and
+A stream ends when the server stops (`LivePages.stop`), when its visit is no longer valid, when Redis is lost, and
 at once when its page goes. The browser then asks again, and says after which event: see `runs`.
 """
 
@@ -196,7 +196,7 @@ class EventStream(StreamingResponse):
 
 
 async def _told(opened: _Opened) -> AsyncIterator[bytes]:
-    """Yield what is sent; when something cannot be read, end, since who asks again is told why."""
+    """Yield the messages; if something cannot be read, end: the page asks again, and gets the error then."""
     try:
         async for sent in _sent(opened):
             yield sent

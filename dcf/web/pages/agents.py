@@ -1,7 +1,7 @@
 """The page of agents and their leases: who holds what and until when, who was seen, and how their platforms are.
 
-Leases are read from the runs under way, a page of runs at a time, as no index has them. What spans projects (registered
-agents, when they were seen, their skills) is shown to operators only.
+Leases are read from the runs under way, a page of runs at a time, as no index has them. Facts across projects
+(registered agents, when they were seen, their skills) are shown to operators only.
 """
 
 import math
@@ -115,7 +115,7 @@ def _soonest(lease: LeaseRow) -> float:
 def _agents(
     leases: list[LeaseRow], seen: list[Mapping[str, Json]], registered: list[Mapping[str, Json]]
 ) -> list[dict[str, Any]]:
-    """Return everybody who is known: holders first (whose lease is over before others), then who was seen last."""
+    """Return all known agents: holders first (whose lease ends before others), then those that were seen last."""
     ago = {one["agent_id"]: one["ago_s"] for one in seen}
     known = {one["agent_id"]: one for one in registered}
     found = []

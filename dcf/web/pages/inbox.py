@@ -1,7 +1,7 @@
 """The inbox: what waits for people - human tasks, questions of workers, verdicts on outputs - and the forms to answer.
 
-What a schema asks for is checked here before it is sent to the action, so that a problem is shown at its field. Nothing
-is changed here.
+Answers are checked with their schema here before they are sent to the action, so that a problem is shown at its field.
+Nothing is changed here.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """The page for operators: how dcf and its Redis are, the settings in force, what keys may use, and the audit trail.
 
 There are no tools for settings, keys and the audit trail, so they are read here: only after `read_health` answered,
-which is refused to everybody who is no operator, and to keys that are bound to a project.
+which is refused to all callers but operators, and to keys that are bound to a project.
 """
 
 import time

@@ -30,7 +30,7 @@ _RUNS_READ: Final = 50
 """Of a workflow that was kept by its starts, the catalogue names the newest version; others are those of its runs."""
 _INPUT: Final = "input_json"
 _ASKED_LAST: Final = frozenset({"tags_json", "reason"})
-"""What may be said about a start when its input is right."""
+"""Arguments of a start that the page asks for once its input is right."""
 
 
 def workflow_link(name: str, **parameters: str | None) -> str:

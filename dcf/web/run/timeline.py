@@ -30,7 +30,7 @@ _PHASES: Final[Mapping[Phase, tuple[str, int, int]]] = {
     Phase.LOST_LEASE: ("lost lease", 1, 14),
     Phase.WAITING: ("waiting", 7, 2),
 }
-"""What each phase is called, and where its bar is and how high, in a row of 16."""
+"""The name of each phase, the place of its bar and its height, in a row of 16."""
 
 
 def timeline_tab(history: History, seen: Glance, address: RunAddress) -> dict[str, Any]:

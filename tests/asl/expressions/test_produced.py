@@ -1,4 +1,4 @@
-"""What functions of a workflow make can always be written down; where it cannot be, the state fails by name."""
+"""Every value that functions of a workflow produce can be written as JSON, or the state fails with a named error."""
 
 from typing import Any
 

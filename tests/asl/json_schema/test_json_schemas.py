@@ -1,4 +1,4 @@
-"""Values checked with the JSON Schema of a Task or of a question: what matches, what is told, and how long it takes."""
+"""Values checked with the JSON Schema of a Task or of a question: matches, messages, and the time that it takes."""
 
 from typing import Any
 

@@ -108,7 +108,7 @@ def test_a_lease_is_ended_by_hand(dcf: Dcf, seed: Seed, world: World) -> None:
     (released,) = [event for event in world.events(run) if event.type == "LeaseReleased"]
     assert released.data["reason"] == "it hangs"
     assert world.doc(run, "Only").lease.token is None
-    assert dcf("states", "release", run, "Only", "--yes").stdout == "Nobody held Only.\n"
+    assert dcf("states", "release", run, "Only", "--yes").stdout == "Only had no lease.\n"
     shown = dcf("states", "release", run, "Only", "--yes", "--json").stdout
     assert json.loads(shown)["status"] == "lease_already_clear"
     assert "canary" not in shown
@@ -116,12 +116,12 @@ def test_a_lease_is_ended_by_hand(dcf: Dcf, seed: Seed, world: World) -> None:
 
 def test_a_run_is_started_and_agents_are_told_again(dcf: Dcf, seed: Seed, world: World) -> None:
     run = seed(agent="agent-1")
-    assert dcf("runs", "notify", run).stdout == "Only: agent-1 is told.\n"
+    assert dcf("runs", "notify", run).stdout == "Only: agent-1 is notified.\n"
     assert world.meta(run)["started_at"] is not None
     (row,) = json.loads(dcf("runs", "notify", run, "Only", "--json").stdout)
     assert (row["state"], row["agent_id"], row["sent"]) == ("Only", "agent-1", True)
     dcf("runs", "pause", run)
-    assert "nobody is told" in dcf("runs", "notify", run, "Only").stdout
+    assert "no agent is notified" in dcf("runs", "notify", run, "Only").stdout
     assert "run_paused" in dcf("runs", "notify", run).stderr
 
 

@@ -1,4 +1,4 @@
-"""A server of dcf over HTTP with keys, and the command line of somebody who has its URL and a key, and no Redis."""
+"""A server of dcf over HTTP with keys, and the command line of a user who has its URL and a key, and no Redis."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

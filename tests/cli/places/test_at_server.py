@@ -230,7 +230,7 @@ def test_a_state_without_an_agent_is_said_alike_here_and_at_a_server(
         wish = world.wish(document, agents={})
         world.plane.create(wish)
         place("runs", "notify", wish.workflow_id, **at)
-        expected = "Only: nobody is told: no agent is assigned to it.\n"
+        expected = "Only: no agent is notified: no agent is assigned to it.\n"
         assert place("runs", "notify", wish.workflow_id, *state, **at).stdout == expected
 
 

@@ -1,4 +1,4 @@
-"""What a shell completes: contexts, runs, states and agents of the place in use. What goes wrong is not said."""
+"""A shell completes contexts, runs, states and agents of the place in use. Errors are not shown."""
 
 import socket
 import uuid
@@ -15,7 +15,7 @@ from tests.support.tables import rows
 
 
 def completed(words: str, **environment: str) -> list[str]:
-    """What bash offers for the last of these words."""
+    """The words that bash offers for the last of these words."""
     asked = {"_DCF_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
     done = call(**asked, **environment)
     assert done.stderr == ""
@@ -24,7 +24,7 @@ def completed(words: str, **environment: str) -> list[str]:
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """URL of a server that takes connections and says nothing."""
+    """URL of a server that takes connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
 

@@ -9,11 +9,11 @@ from typing import Any
 from tests.cli.conftest import Dcf
 
 VARIES = ("finding_id", "created_at", "updated_at", "last_used_at", "created_by", "author")
-"""What differs from place to place: when it was, who did it, and the id that follows from the project."""
+"""The members that differ from place to place: time, actor, and the id that follows from the project."""
 
 
 def answers(dcf: Dcf, context: str, name: str, file: Path) -> Iterator[Any]:
-    """Keep, find and read one of each, and yield what programs are told."""
+    """Keep, find and read one of each, and yield the answers that programs get."""
     of_project = ("--project", name)
     for command in (
         ("projects", "add", name, "--path", f"/srv/{name}", "--path", f"ci-1=/ci/{name}", "--features", '["cart"]'),
@@ -31,7 +31,7 @@ def answers(dcf: Dcf, context: str, name: str, file: Path) -> Iterator[Any]:
 
 
 def without(told: Any, name: str) -> Any:
-    """Return what is told without what differs from place to place."""
+    """Return an answer without the members that differ from place to place."""
     if isinstance(told, dict):
         return {key: without(value, name) for key, value in told.items() if key not in VARIES}
     if isinstance(told, list):

@@ -1,4 +1,4 @@
-"""What commands call: tools by name, on this machine and at a server, with the same answers and errors."""
+"""Commands call tools by name, on this machine and at a server, with the same answers and errors."""
 
 import pytest
 

@@ -1,6 +1,6 @@
 """A verb answers with the same record in every interface: the tool, the command with --json, and the client's method.
 
-Each interface does the same to things of its own, made alike. What differs from thing to thing, such as ids and times,
+Each interface does the same to things of its own, made alike. Differences between things, such as ids and times,
 is put aside before the records are compared. Names, units, statuses and all other values must be the same.
 """
 
@@ -62,7 +62,7 @@ PRINTED: Final[Mapping[str, Callable[[Mapping[str, Any]], Any]]] = {
     "read_journal": lambda record: record["entries"],
     "read_run_events": lambda record: record["events"],
 }
-"""What of a record a command prints that is a function of its own."""
+"""The part of a record that a command prints with a function of its own."""
 
 PRINTED_OTHERWISE: Final = {
     "get_artifact": "Its content is Base64 always, so that JSON can have any file.",

@@ -1,4 +1,4 @@
-"""How a file of task functions is read: a name that no Task has is told with the Task that was meant."""
+"""A file of task functions is read: a name without a Task is reported with the Task that was probably meant."""
 
 import os
 from pathlib import Path

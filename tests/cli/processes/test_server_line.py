@@ -1,4 +1,4 @@
-"""The line that a process prints at start: which Redis, from where, in which form, and what a crash may cost."""
+"""The line that a process prints at start: which Redis, from where, in which form, and the possible loss of a crash."""
 
 from pathlib import Path
 

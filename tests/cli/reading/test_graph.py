@@ -39,7 +39,7 @@ def write(tmp_path: Path) -> Write:
 
 @pytest.fixture
 def scores(world: World) -> str:
-    """A run whose Map of five has an iteration that ended, one that failed, and two more."""
+    """A run whose Map of five has an iteration that ended, a failed iteration, and two more."""
     run = world.create(SCORES, run_input=[0, 1, 2, 3, 4])
     for index in (0, 1):
         world.do(run, f"Each/{index}/Score")

@@ -1,4 +1,4 @@
-"""Outputs, errors and names come from models: whatever is in them, a terminal shows it and obeys none of it."""
+"""Outputs, errors and names come from models: a terminal shows any of them and obeys no control character."""
 
 import io
 import json

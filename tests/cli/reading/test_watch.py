@@ -1,4 +1,4 @@
-"""`dcf watch`: a run is followed until it is over, by a person on a terminal or by a program."""
+"""`dcf watch`: a person on a terminal or a program follows a run until it has ended."""
 
 import json
 

@@ -66,7 +66,7 @@ def test_a_key_ends_at_its_expiry_and_not_before() -> None:
 def test_every_attempt_compares_digests_in_constant_time(
     record: ApiKey | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also for an id that nobody has, so that the time of an answer does not tell which ids there are."""
+    """Also for an unknown id, so that the time of an answer does not reveal which ids exist."""
     compared: list[tuple[str, str]] = []
 
     def compare(first: str, second: str) -> bool:

@@ -358,7 +358,7 @@ def test_a_token_whose_lease_was_taken_over_cannot_hold_the_state_again() -> Non
         pytest.param(Update(state="A", token="t1", request_id="x", has_output=True, output=1), id="partial"),
     ],
 )
-def test_nothing_is_refused_and_nothing_partial_applied_before_the_receipts_were_looked_up(request_: Update) -> None:
+def test_receipts_are_looked_up_before_anything_is_refused_or_partly_applied(request_: Update) -> None:
     made, request = started(), request_
     unread = replace(made.snapshot(), receipts={})
     asked = update(unread, request, made.definition, {}).answer
@@ -523,7 +523,7 @@ def test_a_result_that_cannot_be_taken_over_fails_the_state(task: dict[str, Any]
     assert (again.status, again.run_status, again.repeated) == (Status.FAILED, RunStatus.FAILED, True)
 
 
-def test_a_next_state_that_cannot_be_entered_fails_the_run_but_not_the_completed_state() -> None:
+def test_a_next_state_that_cannot_be_entered_fails_the_run_but_not_the_state() -> None:
     made = started({"A": A_THEN_B["A"], "B": {"Type": "Task", "Parameters": {"n.$": "$.absent"}, "End": True}})
     answer = updated(made.complete("A", "t1", {}, claim_ttl_s=9))
     assert (answer.status, answer.run_status, answer.claimed) == (Status.SUCCEEDED, RunStatus.FAILED, None)
@@ -548,7 +548,7 @@ def test_a_fail_state_fails_the_run_with_its_own_words() -> None:
     assert (doc.status, doc.last_error, doc.lease.epoch, doc.is_ready) == (Status.FAILED, "E: c", epoch, True)
 
 
-# Give back
+# Release
 
 
 def test_setting_pending_gives_the_state_back() -> None:

@@ -1,4 +1,4 @@
-"""What a worker is told about a Task beside its input, and what is wrong with how a workflow says it."""
+"""The brief of a Task for its worker, and the errors in how a workflow writes it."""
 
 from typing import Any
 

@@ -19,13 +19,13 @@ BY_ASKING = {
     "More": when("$.more", "Each", "End", BooleanEquals=True),
     "End": END,
 }
-"""Whoever completes `Ask` opens the Map again."""
+"""The worker that completes `Ask` opens the Map again."""
 BY_ITSELF = {
     "Each": each({"Score": task()}, following="More"),
     "More": when("$[0].more", "Each", "End", BooleanEquals=True),
     "End": END,
 }
-"""Whoever joins the Map opens it again."""
+"""The call that joins the Map opens it again."""
 BRANCHES = {"Each": parallel({"Left": task()}, {"Right": task()})}
 
 
@@ -61,7 +61,7 @@ def test_joining_a_map_that_opens_itself_again_reads_what_was_open_before() -> N
     assert read_to_join(BY_ITSELF) == ("Each", *(f"Each/{index}/Score" for index in range(40)))
 
 
-def test_opening_a_map_with_items_that_were_read_looks_inside_only_if_it_may_have_been_open() -> None:
+def test_a_map_with_read_items_looks_inside_only_if_it_may_have_been_open() -> None:
     assert read_to_join(PLAIN, 0, opens=True) == ("Each",)
     assert len(read_to_join(RETRIED, 0, opens=True)) == 41
     assert len(read_to_join(BY_ASKING, 0, opens=True)) == 42

@@ -22,7 +22,7 @@ def test_an_output_that_was_just_checked_is_not_checked_again() -> None:
     definition = defined(OutputSchema=SCHEMA)
     output: dict[str, Json] = {}
     assert is_refused(definition, output)
-    output["total"] = 1  # nobody does this; it shows that the answer is the one from before
+    output["total"] = 1  # no caller does this; it shows that the answer is the earlier one
     assert is_refused(definition, output)
     assert not is_refused(definition, {"total": 1})
 

@@ -1,4 +1,4 @@
-"""A request about a whole run is applied once, whoever repeats it, and its id stands for what it asked for."""
+"""A request about a whole run is applied once for all its repetitions, and its id stands for its content."""
 
 from dataclasses import replace
 
@@ -72,7 +72,7 @@ def test_a_refusal_is_not_kept_so_that_the_request_can_be_made_again() -> None:
     assert (made.last_changes, made.run_receipts) == (None, {})
 
 
-def test_a_request_that_changed_nothing_is_kept_too_so_that_a_late_repetition_changes_nothing() -> None:
+def test_a_request_that_changed_nothing_is_kept_for_its_repetition() -> None:
     made = build.run()
     nothing: RunDecision = Decision(answer=RunAnswer(answer={"paused": True}, at=build.NOW))
     made.commit(once(made.snapshot(), PAUSE, lambda: nothing))

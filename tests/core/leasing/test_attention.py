@@ -1,4 +1,4 @@
-"""What the clock finds when it looks at an open state."""
+"""The findings of the timer loop about an open state."""
 
 from dcf.core.documents.answers import Owed
 from dcf.core.documents.codec import read_state
@@ -57,7 +57,7 @@ def test_a_ready_state_that_nobody_took_is_announced_again() -> None:
     assert made.types()[-1] == "StateReminded A"
 
 
-def test_a_state_is_announced_at_once_when_its_agent_is_there_and_its_run_was_started() -> None:
+def test_a_state_of_a_started_run_is_announced_at_once_when_its_agent_is_there() -> None:
     assert hasten(snapshot(StateDoc()), "A").changes == WriteSet(timers={"A": NOW})
     unstarted = meta(planner_agent_id="boss", is_started=False)
     assert hasten(snapshot(StateDoc(), about=unstarted), "A").changes is None, "starting the run announces it"
@@ -130,7 +130,7 @@ def test_of_two_clocks_that_look_at_the_same_time_only_one_reminds() -> None:
     assert len(made.notices) == 2
 
 
-def test_a_state_that_nobody_takes_for_half_an_hour_is_told_to_the_planner_once_and_then_announced_hourly() -> None:
+def test_the_planner_hears_once_of_a_state_that_is_not_taken_for_half_an_hour() -> None:
     made = run(planner_agent_id="boss")
     made.kick_off()
     told = []

@@ -1,4 +1,4 @@
-"""Leases: who gets one, who is told no and why, and how they are kept and given back."""
+"""Leases: which agent gets a lease, which call is refused and why, and how leases are kept and released."""
 
 from dataclasses import replace
 from typing import Any

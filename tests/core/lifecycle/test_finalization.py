@@ -152,7 +152,7 @@ def test_terminal_states_are_left_as_they_are() -> None:
     }
 
 
-# After a run ended by itself
+# After a run ended on its own
 
 
 def test_nothing_is_skipped_while_the_run_goes_on() -> None:

@@ -1,4 +1,4 @@
-"""What cancelling, pausing and resuming a run decide, and what the clock decides in a paused run."""
+"""Decisions of cancelling, pausing and resuming a run, and of the timer loop in a paused run."""
 
 from dataclasses import replace
 from typing import Any
@@ -29,7 +29,7 @@ def answer(decision: RunDecision) -> dict[str, Any]:
 # Cancelling
 
 
-def test_cancelling_writes_nothing_but_the_runs_end_and_leaves_the_rest_to_the_follow_up() -> None:
+def test_cancelling_writes_the_runs_end_alone_and_leaves_the_rest_to_the_follow_up() -> None:
     decision = lifecycle.cancel(snapshot(held()), ASKED)
     changes = decision.changes
     assert changes is not None

@@ -1,4 +1,4 @@
-"""What starting, repeating and retrying a run decide, on documents in memory."""
+"""Decisions of starting, repeating and retrying a run, on documents in memory."""
 
 from dataclasses import replace
 from typing import Any

@@ -67,7 +67,7 @@ def test_a_query_wants_the_runs_that_meet_all_its_filters(query: dict[str, Any],
 
 
 def test_every_filter_finds_its_index() -> None:
-    """What a query asks for by index is what the run is listed under."""
+    """A query reads the index that lists the run."""
     query = RunQuery(limit=1, status=RunStatus.RUNNING, workflow="invoice", version=SHA[:12], agent="bob", tag="x")
     assert set(query.facets.items()) <= set(facets_of(META))
 

@@ -67,6 +67,6 @@ def test_a_page_of_artifacts_names_the_command_for_the_next_page(dcf: Dcf, run: 
         (tmp_path / name).write_text(name)
         dcf("artifacts", "add", run, tmp_path / name)
     listed = dcf("artifacts", "ls", run, "--limit", 1, "--context", "local").stdout
-    following = re.search(r"Go on: `dcf (--context local artifacts ls .*)`", listed)
+    following = re.search(r"Continue: `dcf (--context local artifacts ls .*)`", listed)
     assert following is not None, listed
     assert "b.txt" in dcf(*shlex.split(following[1])).stdout

@@ -356,7 +356,7 @@ async def test_a_run_made_anew_under_the_same_id_has_none_of_the_old_artifacts(
 
 
 def _clean(shelf: Application) -> None:
-    """Clean up as the clock does, a few at a time, until all that is due was looked at."""
+    """Clean up as the timer loop does, a few at a time, until it has looked at all that is due."""
     for _ in range(10):
         shelf.artifacts.clean()
 

@@ -22,7 +22,7 @@ from tests.support.simultaneous import together
 
 @pytest.fixture(autouse=True)
 def own_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody else's definitions are counted here."""
+    """Definitions of other tests are not counted here."""
     monkeypatch.setattr(catalogue, "INDEX", f"catalogue-{uuid.uuid4().hex[:8]}")
 
 

@@ -312,7 +312,7 @@ def test_a_child_that_nobody_waits_for_outlives_the_deletion_of_its_parent(world
     run = begin(world, workflow({"Inner": starts(keep(world), "")}))
     child = only_child(world, run)
     world.retention.delete(run)
-    world.children._tell_started(child)  # again: whoever told it died before noting that
+    world.children._tell_started(child)  # again: the first caller died before noting that
     assert world.run_status(child) is RunStatus.RUNNING
 
 
@@ -343,7 +343,7 @@ def test_a_child_that_is_retried_by_itself_changes_nothing_in_its_parent(world: 
     assert (world.run_status(child), world.run_status(run)) == (RunStatus.SUCCEEDED, RunStatus.FAILED)
 
 
-def test_a_child_that_is_retried_when_its_parent_has_been_told_is_not_stopped_by_that(world: World) -> None:
+def test_a_retried_child_whose_parent_knows_its_end_is_not_stopped(world: World) -> None:
     run = begin(world, workflow({"Inner": starts(keep(world))}))
     child = only_child(world, run)
     world.fail(child, "Do", world.acquire(child, "Do"))

@@ -1,4 +1,4 @@
-"""Parent and child agree on what became of them, before whichever packet of a delivery the power is lost."""
+"""Parent and child agree on the child's end, wherever a power loss interrupts a delivery."""
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -30,7 +30,7 @@ Step: TypeAlias = Callable[[World, str], object]
 
 DONE = ("succeeded", ("succeeded",))
 STOPPED = ("cancelled", ("cancelled",))
-"""What becomes of a parent, and of its children."""
+"""The ends of a parent and of its children."""
 
 TOKEN = "token-of-who-did-the-first-state"
 
@@ -93,7 +93,7 @@ def looked_at(world: World, run: str) -> None:
 
 
 def started_too_late(world: World, run: str) -> None:
-    """Whoever starts the child is slow: when it has read that the parent waits, that is given up, and all are told."""
+    """A slow process starts the child: after it read that the parent waits, the wait ends, and all are notified."""
     start = world.starting.start
 
     def late(start_request: Start, premise: Premise | None = None, **_: Any) -> Created | Refusal:
@@ -146,7 +146,7 @@ class Loss:
     before: Mapping[str, Document] = field(default_factory=dict)
 
     def outcomes(self, world: World, outlet: Outlet) -> list[object]:
-        """What becomes of it in the end, for each packet of the delivery before which the power is lost."""
+        """The end of the run, for each packet of the delivery before which the power is lost."""
         found: list[object] = []
         while self._strikes(world, outlet, len(found)):
             run = world.runs[-1]

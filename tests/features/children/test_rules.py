@@ -1,4 +1,4 @@
-"""What a workflow says of child runs is checked before it is run, as far as it is written out."""
+"""The written part of a workflow about child runs is checked before the run."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`dcf why`: what a person is told of a run that does not move."""
+"""`dcf why`: what a person learns of a run that does not move."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -75,9 +75,9 @@ def clock_is_late(world: World) -> str:
 CASES: dict[Callable[[World], str], tuple[str, str]] = {
     worker_missing: ("not_taken", "a-gone was told once"),
     nobody_notified: ("not_notified", "a-1 was not told"),
-    nobody_assigned: ("nobody_assigned", "nobody is assigned"),
+    nobody_assigned: ("nobody_assigned", "no agent is assigned"),
     never_started: ("not_started", "was created and not started"),
-    holder_vanished: ("lease_expired", "nobody took over"),
+    holder_vanished: ("lease_expired", "no agent took over"),
     holder_hangs: ("lease_held", "renewed last at"),
     worker_fails: ("keeps_failing", "failed 2 times"),
     clock_is_late: ("clock_late", "The clock is late"),
@@ -118,9 +118,7 @@ def test_a_run_that_is_over_and_one_that_is_not_there(dcf: Dcf, world: World) ->
     assert dcf("why", "no-such-run").exit_code == 3
 
 
-def test_why_of_a_failed_run_names_the_state_its_error_and_the_command_that_continues_it(
-    dcf: Dcf, world: World
-) -> None:
+def test_why_of_a_failed_run_names_state_error_and_the_command_that_continues_it(dcf: Dcf, world: World) -> None:
     run = worker_missing(world)
     world.fail(run, "A", world.acquire(run, "A", "a-gone"), "Broken", "the tank is empty")
     said = dcf("why", run).stdout

@@ -47,7 +47,7 @@ def only(world: World, run: str, cause: Cause, state: str | None = None) -> RunF
 
 
 def started(world: World, document: Document, **options: object) -> str:
-    """A run that was kicked off, and whose agents were told."""
+    """A run that was kicked off, and whose agents were notified."""
     run = world.create(document, **options)
     world.plane.kick_off(run, "initial")
     world.notifications.deliver_all(run)
@@ -187,7 +187,7 @@ def test_a_state_that_waits_for_others_is_explained_by_the_one_at_the_root(world
     assert found(world, run, "C")[0].evidence["waits_for"] == ["B"]
 
 
-def test_a_parallel_waits_for_what_is_open_inside_it_and_what_follows_waits_for_the_same(world: World) -> None:
+def test_a_parallel_and_its_followers_wait_for_what_is_open_inside_it(world: World) -> None:
     inside = parallel({"L": task()}, {"R": task()}) | {"Next": "After"}
     inside.pop("End", None)
     run = started(world, workflow({"Both": inside, "After": task()}), agents={"L": "l-1", "R": "r-1"})
@@ -380,7 +380,7 @@ def test_what_is_not_there_is_refused(world: World) -> None:
 def test_the_first_finding_is_told_as_one_line(world: World) -> None:
     run = started(world, chain("A"))
     assert (world.diagnosis.first_line(run) or "").endswith(
-        "nobody is assigned, so only agents that wait for such work are notified."
+        "no agent is assigned, so only agents that wait for such work are notified."
     )
     world.finalize(run)
     assert world.diagnosis.first_line(run) is None

@@ -1,4 +1,4 @@
-"""What a diagnosis reads of Redis: little, however large the run is; and of a Redis that refuses writes."""
+"""A diagnosis reads little of Redis for a run of any size, and works with a Redis that refuses writes."""
 
 from collections.abc import Callable
 from pathlib import Path

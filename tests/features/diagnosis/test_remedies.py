@@ -1,4 +1,4 @@
-"""What a diagnosis advises exists, and clears the cause: the very command that `dcf why` prints is run."""
+"""The remedy of a diagnosis exists and clears the cause: the test runs the very command that `dcf why` prints."""
 
 import inspect
 import shlex
@@ -131,7 +131,7 @@ def test_the_advised_command_clears_the_cause(dcf: Dcf, world: World, case: Call
     assert [one.cause for one in world.diagnosis.explain(run).findings] == [after]
 
 
-def test_the_errors_of_a_worker_that_keeps_failing_are_what_the_advised_command_prints(dcf: Dcf, world: World) -> None:
+def test_the_advised_command_prints_the_errors_of_a_worker_that_keeps_failing(dcf: Dcf, world: World) -> None:
     clock_looked(world)
     (finding,) = world.diagnosis.explain(worker_fails(world)).findings
     _, *words = shlex.split(advised_command(finding.remedy))

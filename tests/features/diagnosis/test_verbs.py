@@ -95,7 +95,7 @@ LISTS = ("events", "journal", "artifacts")
 
 
 async def in_pages(tools: Tools, run_id: str) -> dict[str, Any]:
-    """All parts of an export beside its head, read one by one."""
+    """All parts of an export but its head, read part by part."""
     page = await tools.ok("export_run", workflow_id=run_id, limit=1)
     assert page["head"]["meta"]["workflow_id"] == run_id
     found: dict[str, Any] = {"states": {}, **{name: [] for name in LISTS}}

@@ -134,7 +134,7 @@ def test_a_creator_is_not_told_that_its_own_document_was_there_before(
 def test_a_lost_reply_is_answered_with_the_value_of_that_time(
     real: World, worlds: Callable[..., World], proxy: Proxy, key: str
 ) -> None:
-    """Another one counts on before the first looks again: both are told their own number."""
+    """Another caller counts on before the first looks again: each gets its own number."""
     docs = documents(real)
     docs.create(wish(key), {"n": 0}, overwrite=False)
     proxy.plan(Fault.LOSE_REPLY, meanwhile=None)
@@ -156,7 +156,7 @@ def test_a_change_of_a_run_and_its_event_are_one(real: World, worlds: Callable[.
 
 
 def test_of_a_holder_and_a_hand_one_is_first(real: World) -> None:
-    """Input is corrected while workers take the state: whoever works has the input that is stored."""
+    """Input is corrected while workers take the state: each worker has the stored input."""
     for number in range(20):
         run = real.create(chain("A"), run_input={"n": 0})
         taken, corrected = race(2, partial(_take_or_correct, real, run, number + 1))

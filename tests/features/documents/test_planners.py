@@ -1,4 +1,4 @@
-"""Who counts as a run's planner when meta.agents is written by hand."""
+"""The planners of a run whose meta.agents is written by hand."""
 
 from typing import Any
 

@@ -376,7 +376,7 @@ TEMPTING = [
 ]
 
 
-async def test_whatever_an_operator_does_every_document_stays_readable_and_the_run_can_be_finished(
+async def test_after_any_edit_of_an_operator_documents_are_readable_and_the_run_can_end(
     tools: Tools, operator: Tools, raw_redis: redis.Redis, run_id: str
 ) -> None:
     await new_run(tools, run_id, TWO_TASKS)

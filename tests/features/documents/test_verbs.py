@@ -114,7 +114,7 @@ FOREIGN_KEYS = [
 
 
 def documents(raw_redis: redis.Redis) -> dict[str, Kept]:
-    """All keys but those that come and go by themselves: the audit trail's, a moment later, and a health report's."""
+    """All keys but those that come and go: the audit trail's, a moment later, and a health report's."""
     theirs = (AUDIT_TRAIL, PROBE)
     listed: Any = raw_redis.keys()
     names = [name for key in listed if not (name := key.decode()).startswith(theirs)]

@@ -30,7 +30,7 @@ VOID = {"meta", "br"}
 
 
 class Page(HTMLParser):
-    """What a page holds: its tags, what they refer to, and its text."""
+    """The content of a page: its tags, their references, and its text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -228,9 +228,7 @@ def test_an_export_is_read_on_another_machine_with_an_empty_data_directory(
     assert not elsewhere.exists(), "no Redis was started"
 
 
-def test_a_report_in_markdown_tells_of_states_and_journal_and_shows_texts_as_they_are(
-    dcf: Dcf, world: World, run: str
-) -> None:
+def test_a_report_in_markdown_has_states_and_journal_and_unchanged_texts(dcf: Dcf, world: World, run: str) -> None:
     for kind, text in ((EntryKind.MILESTONE, "**Half** way\n# no heading"), (EntryKind.NOTE, HOSTILE)):
         wish = AddEntry(kind=kind, text=text, agent="ann", key=text, is_operator=True)
         assert isinstance(world.journal.add_journal_entry(run, wish), EntryAdded)

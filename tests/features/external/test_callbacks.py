@@ -1,4 +1,4 @@
-"""A task token ends one visit of one state, once, whoever shows it and whatever died in between."""
+"""A task token ends one visit of one state, once, for any caller and after any crash in between."""
 
 import re
 from typing import Any
@@ -30,7 +30,7 @@ def asks(following: str | None = None, resource: str = DIRECT, **more: Any) -> D
 
 
 def token_of(world: World, run: str, state: str) -> str:
-    """The token as its worker, or whoever reads the run, finds it in the state's input."""
+    """The token as its worker, or a reader of the run, finds it in the state's input."""
     found: str = world.given(run, state)["token"]
     return found
 
@@ -85,7 +85,7 @@ def test_a_token_is_outdated_after_a_retry_and_the_new_one_serves(timely: World)
     assert timely.meta(run)["output"] == 2
 
 
-def test_a_token_is_outdated_once_time_or_an_operator_ended_the_state_or_the_run_is_over(timely: World) -> None:
+def test_a_token_is_outdated_once_its_state_or_its_run_has_ended(timely: World) -> None:
     run = timely.create(workflow({"A": asks("B", TimeoutSeconds=5, Retry=retrying("States.Timeout")), "B": task()}))
     token = token_of(timely, run, "A")
     ahead.look(timely, run)
@@ -258,7 +258,7 @@ def test_several_tokens_are_handed_out_in_one_transaction(world: World) -> None:
     assert world.meta(run)["output"] == paths
 
 
-def test_an_answer_that_is_faster_than_the_worker_counts_and_the_worker_is_fenced_out(world: World) -> None:
+def test_an_answer_before_the_worker_counts_and_the_worker_is_fenced_out(world: World) -> None:
     run, lease, token = handed_out(world)
     told(world.callbacks.succeed(token, "early"))
     assert code(world.try_complete(run, "A", lease, "late")) in {"lease_lost", "terminal"}

@@ -1,4 +1,4 @@
-"""`dcf runs signal`, and what `dcf show`, `dcf ls` and `dcf why` tell of signals and child runs."""
+"""`dcf runs signal`, and signals and child runs in `dcf show`, `dcf ls` and `dcf why`."""
 
 import json
 import uuid

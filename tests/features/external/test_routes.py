@@ -1,4 +1,4 @@
-"""Task tokens over plain HTTP: who may send one, what is told, and what is too much."""
+"""Task tokens over plain HTTP: permitted callers, answers, and limits."""
 
 import json
 from collections.abc import Callable, Iterator

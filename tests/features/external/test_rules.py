@@ -1,4 +1,4 @@
-"""What a workflow says of signals is checked before it is run, as far as it is written out."""
+"""The written part of a workflow about signals is checked before the run."""
 
 from typing import Any
 

@@ -19,7 +19,7 @@ from tests.support.tables import rows
 
 @pytest.fixture(autouse=True)
 def own_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody else's findings are counted here."""
+    """Findings of other tests are not counted here."""
     own = uuid.uuid4().hex[:8]
     monkeypatch.setattr(knowledge, "INDEX", f"findings-{own}")
 

@@ -83,7 +83,7 @@ async def test_search_raises_on_c_plus_plus(tools: Tools, project: str, text: st
 
 
 async def test_offset_without_limit(tools: Tools, project: str) -> None:
-    """It works: the page has as many as a page has by itself."""
+    """It works: the page has as many rows as its own limit allows."""
     for number in range(4):
         await added(tools, f"finding {number}", project=project)
     found = await tools.ok("search_findings", project=project, offset=1, include_global=False)

@@ -151,7 +151,7 @@ def test_the_worker_is_told_of_rework_and_the_reviewers_of_their_work(world: Wor
 
 
 @rows(("more", "asked"), [({}, ["rita"]), ({"author_may_review": True}, ["ann", "rita"])])
-def test_the_author_is_asked_for_a_verdict_on_its_own_output_only_where_it_may_give_one(
+def test_an_author_is_asked_to_judge_its_own_output_only_where_it_may(
     world: World, more: Document, asked: list[str]
 ) -> None:
     run, token = begun(world, {**REVIEW, "reviewers": ["ann", "rita"], **more})
@@ -214,7 +214,7 @@ def test_a_verdict_for_the_same_content_survives_a_repetition(world: World) -> N
     submit(world, run, token)
     assert ok(judge(world, run))["waits_for"] == ["tests"]
     ok(judge(world, run, "tests", "fail", by="ann", facts={"exit_code": 1, "output_tail": "boom"}))
-    # what the command judges was mended outside of the output, which is the same
+    # the command judges a file outside of the output, which was corrected; the output is the same
     assert code(submit(world, run, token)) == "needs_work"
     assert code(submit(world, run, token, request_id="mended")) == "review_running"
     decided = ok(judge(world, run, "tests", "pass", judge=HELPER, facts={"exit_code": 0}))
@@ -287,7 +287,7 @@ def test_the_lease_of_a_judged_output_does_not_expire(world: World) -> None:
     assert lease.is_held_with(token)
     assert lease.expires_at is not None
     assert lease.ts is not None
-    assert lease.expires_at > lease.ts  # begun anew: the worker has its time
+    assert lease.expires_at > lease.ts  # begun again: the worker has its time
     assert code(submit(world, run, token, {"text": "better"})) == "review_running"
 
 
@@ -333,7 +333,7 @@ def override(world: World, run: str, gate: str | None = None, **more: Any) -> Ru
 
 
 def test_override_reason_lost(world: World) -> None:
-    """The reason of an override stands in the history and in the record, with who gave it."""
+    """The history and the record have the reason of an override and the person who overrode."""
     run, token = begun(world, REVIEW)
     submit(world, run, token)
     told = ok(override(world, run, "review"))
@@ -500,7 +500,7 @@ def test_a_verdict_that_does_not_come_in_time_is_asked_for_again(world: World) -
     gated = submission_of(world.doc(run, "A"))
     assert gated is not None
     assert gated.open[0].by_people
-    assert [one["type"] for one in world.messages("pat")] == ["gate_opened"]  # nobody is named: the planner
+    assert [one["type"] for one in world.messages("pat")] == ["gate_opened"]  # without a name: the planner
     assert ok(judge(world, run, judge=Judge(name="pat", may_plan=True)))["state_status"] == "succeeded"
 
 
@@ -586,7 +586,7 @@ def test_gates_inside_a_map_are_of_each_iteration(world: World) -> None:
 
 
 def waiting(world: World, name: str, *groups: str) -> list[tuple[str, str]]:
-    """What waits, page by page, of this test's runs."""
+    """The waiting outputs of this test's runs, page by page."""
     found: list[tuple[str, str]] = []
     page = world.gates.waiting_for(GateQuery(limit=2, name=name, groups=groups))
     while True:
@@ -802,7 +802,7 @@ def test_the_issues_of_gates_and_budgets_come_after_all_that_stands_in_the_journ
     assert entries[0].at < entries[1].at < entries[2].at
 
 
-def test_a_state_that_ran_out_of_time_while_it_was_judged_is_tried_again_by_whoever_takes_it(world: World) -> None:
+def test_a_state_that_timed_out_in_review_is_tried_again_by_the_next_holder(world: World) -> None:
     retry = [{"ErrorEquals": ["States.Timeout"], "MaxAttempts": 1, "IntervalSeconds": 1}]
     run, token = begun(world, REVIEW, TimeoutSeconds=60, Retry=retry)
     submit(world, run, token)

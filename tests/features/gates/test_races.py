@@ -1,4 +1,4 @@
-"""Races about one submitted output: whoever comes first decides, and nothing is applied twice."""
+"""Races about one submitted output: the first call decides, and no verdict is applied twice."""
 
 import secrets
 from collections.abc import Callable

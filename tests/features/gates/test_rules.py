@@ -1,4 +1,4 @@
-"""How gates are written: what each kind needs, and what is wrong is told with its place."""
+"""Gates in a workflow: the needs of each kind, and errors with their place."""
 
 from typing import Any
 

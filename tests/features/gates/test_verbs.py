@@ -147,7 +147,7 @@ async def test_a_reviewer_waits_for_work_and_a_worker_for_rework(tools: Tools) -
     }
     await tools.ok("decide_gate", **judged)
     heard = await tools.ok("await_workflow_event", agent_id=writer, timeout_s=50)
-    assert heard["event"]["type"] == "needs_work"  # and not the state, of which it was told before it took it
+    assert heard["event"]["type"] == "needs_work"  # and not the state, whose notification came before its lease
     assert heard["event"]["failed_criteria"][0]["feedback"] == "None has."
     assert heard["next"][0]["tool"] == "update_workflow_control_plane"
     mine = await tools.ok("get_my_assignment", agent_id=writer, workflow_id=holder["workflow_id"])
@@ -252,7 +252,7 @@ async def test_who_judges_is_shown_the_instructions_with_their_values(tools: Too
     assert (later["event"]["gate"], later["event"]["instructions"]) == ("person", seen)
 
 
-async def test_the_list_of_a_reviewer_leads_to_the_output_and_an_empty_list_says_how_to_wait(tools: Tools) -> None:
+async def test_the_list_of_a_reviewer_leads_to_the_output_or_says_how_to_wait(tools: Tools) -> None:
     reviewer = f"rita-{secrets.token_hex(4)}"
     holder = await held(tools, REVIEW | {"reviewers": [reviewer]})
     empty = await tools.ok("list_gates", agent_id=reviewer)

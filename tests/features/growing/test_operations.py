@@ -221,7 +221,7 @@ def test_a_parent_that_is_taken_back_with_what_is_below_it_can_be_taken_again(re
 
 
 def test_a_unit_that_redis_lost_is_not_known_any_more_and_can_be_added_again(real: World) -> None:
-    """A power loss takes back the last that was written; the server has gone on with what it knew."""
+    """A power loss takes back the last write; the server has continued with its memory."""
     server = Server(real)
     run = server.open({"name": "A"})
     kept = {key: real.ask("DUMP", key) for key in real.keys_of(run)}
@@ -234,7 +234,7 @@ def test_a_unit_that_redis_lost_is_not_known_any_more_and_can_be_added_again(rea
     check(server, run)
 
 
-def test_a_parent_that_is_worked_on_keeps_its_lease_when_what_is_below_it_is_taken_back(real: World) -> None:
+def test_a_leased_parent_keeps_its_lease_when_its_children_are_taken_back(real: World) -> None:
     server = Server(real)
     run = server.open({"name": "P"}, {"name": "S", "parent": "P"}, {"name": "B", "depends_on": ["P"]})
     token = real.acquire(run, "P")
@@ -277,7 +277,7 @@ def test_a_run_is_opened_within_a_unit_of_another(real: World) -> None:
     assert isinstance(server.try_open(inner, nested_in=(outer, "A")), Created), "one that exists is found"
 
 
-def test_a_run_around_is_told_of_a_nested_one_by_the_repetition_of_a_call_whose_process_died(timely: World) -> None:
+def test_a_repeated_call_reports_a_nested_run_to_the_run_around_it(timely: World) -> None:
     server = Server(timely)
     outer, inner = server.open({"name": "A"}), timely.name()
     assert dies(timely, 1, lambda: server.try_open(inner, nested_in=(outer, "A")))
@@ -346,7 +346,7 @@ def test_a_unit_that_is_skipped_while_it_is_judged_waits_for_nobody(real: World)
 
 
 def test_whose_key_submits_is_known_to_a_server_that_has_not_seen_the_gates_yet(real: World) -> None:
-    """So that the key behind the author judges nothing of it."""
+    """So that the key of the author cannot judge any part of it."""
     server, other = Server(real), Server(World(connections=real.connections, onlooker=real.onlooker))
     run = server.open()
     other.world.plane.run(run)

@@ -220,7 +220,7 @@ class Members(RuleBasedStateMachine):
 
 
 def check_members(connections: Connections, onlooker: Connections, *, examples: int) -> None:
-    """Let members do so many sequences of 15 steps on this server."""
+    """Let members do a number of sequences of 15 steps on this server."""
 
     class OnServer(Members):
         pass

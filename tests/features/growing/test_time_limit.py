@@ -1,4 +1,4 @@
-"""A run that grows and has a time limit is paused when it has passed; its time begins anew when it is resumed."""
+"""A run that grows is paused at the end of its time limit. Its time starts again when it is resumed."""
 
 import secrets
 

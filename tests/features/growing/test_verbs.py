@@ -141,7 +141,7 @@ async def test_failed_step_name_is_burnt(tools: Tools) -> None:
 
 
 async def test_unmet_deps_leave_a_burnt_row(tools: Tools) -> None:
-    """A claim that is refused writes nothing: not even the units that were sent with it."""
+    """A refused claim does not write anything, not even the units that were sent with it."""
     run = await opened(tools, {"name": "Base"})
     unit = {"name": "Top", "depends_on": ["Base"], "claim": True}
     await tools.refused("not_ready", "add_units", workflow_id=run, agent_id="ann", units=[{"name": "Other"}, unit])

@@ -1,4 +1,4 @@
-"""`dcf doctor`, and what `dcf serve` and `dcf run` tell of the same report: exit codes, widths, words."""
+"""`dcf doctor`, and the same report in `dcf serve` and `dcf run`: exit codes, widths, words."""
 
 import json
 from collections.abc import Iterator

@@ -80,7 +80,7 @@ def finding(world: World, topic: Topic, **expected: Any) -> HealthFinding:
 
 
 def look(world: World, activity: Activity | None = None) -> None:
-    """What a clock does at each look."""
+    """The timer loop's work at each look."""
     time = ServerTime(world.connections)
     deliveries = world.notifications.deliveries
     RunClock(world.plane, world.index, world.due, world.outbox, world.retention, deliveries, time, activity).pulse()
@@ -197,7 +197,7 @@ def test_a_server_that_keeps_little_is_warned_of(tmp_path: Path) -> None:
 def test_the_policy_in_force_is_held_against_the_one_that_was_asked_for(
     site: World, asked: str | None, as_asked: bool, said: str
 ) -> None:
-    """What is as asked is told, but not at every start."""
+    """A setting as requested is reported, but not at every start."""
     site.ask("CONFIG", "SET", "aof-load-truncated", "no")
     found = finding(site, Topic.DURABILITY, fsync=asked)
     assert (found.level, found.as_asked, found.sentence.endswith(said)) == (Level.WARNING, as_asked, True)
@@ -416,7 +416,7 @@ def test_only_so_many_agents_are_remembered_and_none_for_ever(site: World) -> No
 
 
 def test_a_process_notes_only_so_many_names(site: World) -> None:
-    """Whoever may act as any agent can make names up."""
+    """A caller that may act as any agent can make names up."""
     activity = Activity(ActivityRecords(site.connections))
     for number in range(2 * MOST_SEEN):
         activity.saw(f"made-up-{number}")
@@ -523,7 +523,7 @@ def test_a_run_that_no_list_has_is_a_warning_until_it_is_mended(site: World) -> 
         site.ask("ZREM", index, run)
     sweep.look(repair=False)
     wrong = finding(site, Topic.LISTS)
-    assert (wrong.level, wrong.remedy) == (Level.WARNING, "`dcf doctor --repair` mends them.")
+    assert (wrong.level, wrong.remedy) == (Level.WARNING, "`dcf doctor --repair` corrects them.")
     assert "are wrong: missing on lists: runs 1, live runs 1; on lists, but not there: nothing." in wrong.sentence
     while sweep.step():
         pass
@@ -551,7 +551,7 @@ def test_a_user_that_may_not_list_keys_is_told_so(tmp_path: Path) -> None:
         world.connections.close()
 
 
-# Who is told what
+# Recipients
 
 
 def test_every_topic_is_judged_and_strangers_see_levels_and_counts_only(site: World) -> None:

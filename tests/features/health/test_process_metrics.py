@@ -1,4 +1,4 @@
-"""What a process counts while runs go on: times until leases, takeovers, lost races, notifications, causes."""
+"""The counters of a process while runs continue: times until leases, takeovers, lost races, notifications, causes."""
 
 import re
 from collections.abc import Iterator

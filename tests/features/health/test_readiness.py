@@ -88,7 +88,7 @@ def test_a_redis_that_hangs_delays_nobody(tmp_path: Path) -> None:
             wait_until(lambda: httpx2.get(f"{url}/readyz").status_code == 200)
 
 
-async def test_one_report_is_made_at_a_time_and_who_asks_meanwhile_waits_for_it_no_longer_than_the_deadline() -> None:
+async def test_one_report_is_made_at_a_time_and_others_wait_until_their_deadline() -> None:
     made = list[int]()
     go_on = threading.Event()
 
@@ -138,7 +138,7 @@ def test_a_defect_of_the_report_is_logged_and_answered(
 
 
 def test_a_platform_that_does_not_answer_is_told(tmp_path: Path) -> None:
-    """By the process that met it, to whoever asks any other process."""
+    """By the process that met it, to a caller of any other process."""
     with embedded.start(tmp_path / "data") as server:
         mailbox = Settings.model_validate({"redis_url": server.url})
         away = Settings.model_validate({"redis_url": server.url, "letta_base_url": f"http://127.0.0.1:{free_port()}"})
@@ -216,7 +216,7 @@ async def test_who_calls_is_seen_and_the_call_sends_nothing_for_it(
         assert f"w-{run_id}" in [one["agent_id"] for one in told["facts"]["agents"]]
 
 
-async def test_an_agent_with_a_key_of_its_own_is_seen_whatever_it_calls_and_who_is_refused_is_not(
+async def test_an_agent_with_a_key_is_seen_by_any_call_and_a_refused_caller_is_not(
     alone: Application, raw_redis: redis.Redis, run_id: str
 ) -> None:
     bound, other, refused = f"bound-{run_id}", f"other-{run_id}", f"refused-{run_id}"

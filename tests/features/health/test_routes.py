@@ -256,7 +256,7 @@ def test_a_call_of_a_tool_is_counted_by_its_name(site: Application) -> None:
 
 
 def a_scrape(site: Application) -> str:
-    """What Prometheus reads after one of everything has happened."""
+    """The metrics that Prometheus reads after one of everything has happened."""
     metrics.count().notified(["delivered"])
     with serving(build_http_app(site)) as url:
         run, state = new_run(site)

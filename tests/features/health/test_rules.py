@@ -122,7 +122,7 @@ def test_of_a_cluster_whose_nodes_are_well_each_topic_is_one_finding_on_all_of_t
     assert [len(sentences) for sentences in found.values()] == [1] * len(SETUP)
 
 
-def test_of_a_cluster_what_is_wrong_is_said_with_the_nodes_that_have_it_the_worst_first() -> None:
+def test_findings_of_a_cluster_name_their_nodes_the_worst_first() -> None:
     lossy = replace(SERVER, durability=replace(DURABLE, fsync="everysec"))
     broken = replace(SERVER, durability=replace(DURABLE, log_written=False))
     first, second = of_cluster(Topic.DURABILITY, lossy, SERVER, broken, lossy)
@@ -137,7 +137,7 @@ def test_of_a_cluster_what_is_wrong_is_said_with_the_nodes_that_have_it_the_wors
     assert most.sentence.startswith("Nodes n1, n2, n3, n4, n5 and 3 more of the cluster: ")
 
 
-def test_of_a_large_cluster_five_findings_on_a_topic_are_told_and_how_many_nodes_have_more() -> None:
+def test_a_large_cluster_shows_five_findings_of_a_topic_and_counts_the_others() -> None:
     full = (replace(SERVER, memory=MemoryUse(used=99 - n, limit=100, policy="noeviction")) for n in range(8))
     *told, rest = of_cluster(Topic.MEMORY, *full)
     assert [one.sentence.split()[1] for one in told] == ["n1", "n2", "n3", "n4", "n5"]

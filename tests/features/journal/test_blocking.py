@@ -1,4 +1,4 @@
-"""A run that an issue blocks: nobody gets a lease, everybody sees why, and resolving it tells the agents."""
+"""A run that an issue blocks grants no lease and shows the reason. Resolving the issue notifies the agents."""
 
 from dcf.core.documents.answers import Leased
 from dcf.core.documents.decision import Decision, ReadSet, Snapshot, WriteSet
@@ -82,7 +82,7 @@ def test_holders_renew_finish_and_release_while_the_run_is_blocked(world: World)
     assert (finished.status, finished.claims) == (Status.SUCCEEDED, ())
 
 
-def test_a_completion_enters_what_follows_but_leases_nothing_while_the_run_is_blocked(world: World) -> None:
+def test_a_completion_in_a_blocked_run_enters_what_follows_and_leases_nothing(world: World) -> None:
     run = world.create(chain("A", "B"))
     token = world.acquire(run, "A")
     blocked(world, run)

@@ -302,7 +302,7 @@ def test_an_issue_blocks_the_run_until_somebody_resolves_it(real: World, run: st
 
 
 def test_blockers_never_clear(real: World, run: str) -> None:
-    """In mission-control a blocker stayed for ever: here somebody resolves it, with a note, and the run goes on."""
+    """In mission-control a blocker stayed forever. Here a person resolves it, with a note, and the run continues."""
     issue = added(real, run, kind="issue", text="Which price?", blocks=True).entry.entry_id
     resolve(real, run, issue, by="alice")
     (entry,) = page(real, run, kind=EntryKind.ISSUE).entries
@@ -410,7 +410,7 @@ def test_since_loses_events(timely: World) -> None:
 @rows("oldest_first", [False, True])
 @rows("limit", [1, 3, 10, 100])
 def test_offset_without_limit(real: World, run: str, limit: int, oldest_first: bool) -> None:
-    """midex could not page without a limit: here a cursor goes on from any page, of any length, and ends honestly."""
+    """midex could not page without a limit. Here a cursor continues from any page, of any length, and ends honestly."""
     for number in range(10):
         added(real, run, f"k{number}", text=str(number), kind="log" if number % 2 else "note")
     expected = [str(number) for number in range(10)]

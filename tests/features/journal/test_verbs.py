@@ -1,4 +1,4 @@
-"""The journal through tools: with keys of a worker, a planner, a person and one that may only read."""
+"""The journal through tools: with keys of a worker, a planner, a person and a reader."""
 
 import secrets
 from typing import Any

@@ -34,7 +34,7 @@ def gate(kind: str, **more: Any) -> dict[str, Any]:
 
 
 async def waiting(tools: Tools, project: str, **who: Any) -> set[tuple[str, str]]:
-    """What waits for somebody in a project: the run, and which gate or issue of it."""
+    """The items that wait for a person in a project: the run, and its gate or issue."""
     rows = (await tools.ok("list_human_tasks", project=project, limit=50, **who))["tasks"]
     kinds = [(row["workflow_id"], "issue" if row.get("issue") else str(row.get("gate"))) for row in rows]
     assert len(set(kinds)) == len(kinds)

@@ -1,4 +1,4 @@
-"""Tasks that wait for people: who may answer, what comes of an answer, and where open tasks are found."""
+"""Tasks that wait for people: permitted answers, their effects, and the lists of open tasks."""
 
 import secrets
 import threading
@@ -206,7 +206,7 @@ def test_an_answer_to_an_earlier_visit_is_refused(world: World) -> None:
         ({}, {"choice": "perhaps"}, "invalid_answer", "offers no choice 'perhaps'"),
         ({"choices": [{"name": "no", "comment": "required"}]}, {"choice": "no"}, "invalid_answer", "with a comment"),
         ({"schema": {"type": "integer"}}, {"answer": "seven"}, "invalid_answer", "must be a whole number"),
-        ({"schema": {"type": "integer"}}, {}, "invalid_answer", "asks for an answer beside the choice"),
+        ({"schema": {"type": "integer"}}, {}, "invalid_answer", "asks for an answer in addition to the choice"),
         ({}, {"by": "bob"}, "not_asked", "waits for alice, not for 'bob'"),
         ({"to": {"group": "finance"}}, {"groups": ["sales"]}, "not_asked", "waits for the group finance"),
         ({"to": ["alice", "bob"], "not_by": "alice"}, {}, "excluded", "must not answer"),
@@ -470,7 +470,7 @@ def test_a_description_that_cannot_be_followed_fails_the_state_in_words(world: W
     assert answered(world, good, by="bob")["run_status"] == "succeeded"
 
 
-# Who is told
+# Recipients
 
 
 def test_everybody_asked_is_told_once_with_the_title(world: World) -> None:

@@ -75,7 +75,7 @@ def test_everything_is_read() -> None:
         ({"default": "maybe"}, "default is 'maybe', which is none of the choices approve, reject"),
         ({"choices": ["yes"], "on_reject": "fail"}, "none of the choices is 'reject'"),
         ({"on_reject": "ignore"}, 'on_reject is "output" or "fail"'),
-        ({"not_by": "alice"}, "nobody may answer"),
+        ({"not_by": "alice"}, "no one may answer"),
         ({"prioritty": 1}, "has no field 'prioritty'"),
     ],
 )

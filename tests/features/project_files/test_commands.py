@@ -46,7 +46,7 @@ def index(dcf: Dcf, project: str, *options: str) -> dict[str, Any]:
 
 
 def found(dcf: Dcf, word: str) -> dict[str, str]:
-    """What the search finds, by the name of the file."""
+    """The results of the search, by the name of the file."""
     results = json.loads(dcf("runs", "search", word, "--limit", 50, "--json").stdout)["results"]
     return {one["title"]: one["type"] for one in results}
 

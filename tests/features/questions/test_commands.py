@@ -16,7 +16,7 @@ def run(world: World) -> str:
 
 def test_a_note_is_in_the_history_with_its_author(dcf: Dcf, world: World, run: str) -> None:
     done = dcf("runs", "note", run, "no hurry", "--as", "lea", "--state", "A")
-    assert done.stdout == f"The note is in the history of {run}; mira is told.\n"
+    assert done.stdout == f"The note is in the history of {run}; mira is notified.\n"
     told = dcf("runs", "events", run, "--type", "NoteLeft").stdout
     assert "agent=lea text=no hurry" in told
     assert json.loads(dcf("runs", "note", run, "again", "--as", "lea", "--json").stdout)["note"] == 2
@@ -39,7 +39,7 @@ def test_a_question_is_seen_everywhere_and_answered_once(dcf: Dcf, world: World,
     refused = dcf("tasks", "reply", run, "q1", "yen", "--as", "lea")
     assert (refused.exit_code, "invalid_answer" in refused.stderr) == (1, True)
     done = dcf("tasks", "reply", run, "q1", "EUR", "--as", "lea", "--request-id", "r", "-m", "as ever")
-    assert done.stdout == f"lea answered question q1 of {run}; ann is told.\n"
+    assert done.stdout == f"lea answered question q1 of {run}; ann is notified.\n"
     again = dcf("tasks", "reply", run, "q1", "EUR", "--as", "lea", "--request-id", "r", "-m", "as ever", "--json")
     assert json.loads(again.stdout)["repeated"] is True
     assert "already_answered" in dcf("tasks", "reply", run, "q1", "USD", "--as", "mira").stderr

@@ -363,7 +363,7 @@ def test_a_correction_while_the_follower_is_leased_is_refused(
     assert (world.given(run, "B"), world.output(run, "A")) == (1, 1)
 
 
-def test_a_completion_that_claims_the_follower_of_another_state_gets_the_corrected_input(world: World) -> None:
+def test_a_completion_that_claims_anothers_follower_gets_the_corrected_input(world: World) -> None:
     document = workflow({"Both": parallel({"A": task("B"), "B": task()}, {"X": task()})})
     run = world.create(document)
     token = world.acquire(run, "Both/0/A")

@@ -143,7 +143,7 @@ def put_talk(world: World, run: str, talk: Questions) -> None:
 # Questions
 
 
-def test_a_question_goes_to_the_planner_and_its_answer_to_the_asker_who_keeps_the_lease(world: World) -> None:
+def test_the_planner_gets_a_question_and_the_asker_keeps_its_lease_for_the_answer(world: World) -> None:
     run = planned(world)
     token = world.acquire(run, "A", "ann")
     question = asked(world, run, token, "Euro or dollar?", choices=("EUR", "USD"), give_back=False)
@@ -225,7 +225,7 @@ def looping() -> dict[str, object]:
     return {"workflow_name": "loop", "asl": {"StartAt": "A", "States": states}}
 
 
-def test_only_the_holder_asks_and_the_same_question_with_the_same_lease_is_asked_once(world: World) -> None:
+def test_only_the_holder_asks_and_one_question_of_a_lease_is_asked_once(world: World) -> None:
     run = planned(world)
     token = world.acquire(run, "A", "ann")
     assert code(ask(world, run, "forged")) == "lease_lost"
@@ -458,7 +458,7 @@ def test_however_a_question_ends_nothing_of_it_is_left_on_the_lists(world: World
     assert entries(world, run) == []
 
 
-def test_what_a_dead_process_left_of_a_question_is_taken_off_by_readers_and_by_the_sweep(world: World) -> None:
+def test_readers_and_the_sweep_remove_entries_that_a_dead_process_left_of_a_question(world: World) -> None:
     run = planned(world)
     question = asked(world, run, world.acquire(run, "A", "ann"))
     replied(world, run, question)

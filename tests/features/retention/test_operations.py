@@ -1,4 +1,4 @@
-"""Runs that are over: deleted with all that is kept of them, held, finalized by themselves, expired."""
+"""Ended runs: deleted with all their keys, held, finalized automatically, expired."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ DAY = 86_400
 
 @pytest.fixture
 def ended(real: World) -> str:
-    """A run with every kind of key that is over, and was told to everybody."""
+    """An ended run with every kind of key, whose end was delivered to all."""
     run = real.create(MACHINE | {"workflow_name": f"x-{uuid.uuid4().hex[:8]}"}, planner="boss", run_input=[1, 2])
     real.plane.kick_off(run, "go")
     while real.run_status(run) is RunStatus.RUNNING:
@@ -139,7 +139,7 @@ class Died(Exception):
 
 
 class dying_removal:  # noqa: N801 - reads as a function
-    """The process dies when it has sent so many packets of the removal."""
+    """The process dies after sending a number of packets of the removal."""
 
     def __init__(self, world: World, after: int = 0) -> None:
         self._connections = world.retention._deletion._connections
@@ -174,7 +174,7 @@ def test_the_clock_ends_the_deletion_that_a_dead_process_began(real: World, ende
         assert remaining == []
     assert [key for key in remaining if ":wf:" in key] == []
     assert ended not in {row.workflow_id for row in Catalog(real.connections).page(RunQuery(limit=50)).rows}
-    for index in remaining:  # after its last key a sweep takes off what names nothing
+    for index in remaining:  # after its last key a sweep removes entries without a run
         assert real.ask("ZREM", index, ended) == 1
 
 
@@ -391,7 +391,7 @@ def test_a_run_that_is_created_anew_under_the_id_of_an_expired_one_stays_listed(
     assert noted(real, run) == []
 
 
-# By itself
+# Automatically
 
 
 @pytest.fixture

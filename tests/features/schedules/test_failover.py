@@ -1,6 +1,6 @@
 """A failover at any packet of a start, which takes back what the new primary had not got yet: the tick is started once.
 
-B has all that A was told up to one packet, and takes A's place at a later one: what came between is lost.
+B has A's writes up to one packet, and takes A's place at a later one: the writes in between are lost.
 """
 
 from collections.abc import Iterator

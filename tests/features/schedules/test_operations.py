@@ -1,4 +1,4 @@
-"""Schedules on the real server: each tick starts its run once, whoever looks and whoever dies; the rest is noted."""
+"""Schedules on the real server: each tick starts its run once, for any looks and deaths; the rest is recorded."""
 
 from collections.abc import Callable, Iterator
 
@@ -75,7 +75,7 @@ def backdate(world: World, schedule: Schedule, seconds: int) -> None:
 
 
 def end_intent(world: World, schedule: Schedule) -> None:
-    """As if the time of whoever is starting a run were over."""
+    """As if the time of the process that starts a run had passed."""
     if world.schedules.read(schedule.name).starting is not None:
         set_member(world.ask, schedule_keys.schedule(schedule.name), ("starting", "until"), 1)
 
@@ -102,15 +102,13 @@ def test_a_tick_starts_a_run_that_names_its_schedule(world: World) -> None:
 
 
 @rows("commit", range(6))
-def test_a_process_that_dies_before_any_of_its_commits_leaves_a_tick_that_is_started_once(
-    world: World, commit: int
-) -> None:
+def test_a_process_that_dies_before_a_commit_leaves_a_tick_that_starts_once(world: World, commit: int) -> None:
     made = world.plan(chain("A"))
     at_tick(world, made)
     died = dies_at(world, commit, made)
     assert died == (commit < 3), "a start has three commits: the intent, the run, the outcome"
     world.schedules.look(made.name)
-    let_pass(world, START_S + 1)  # the dead process's intent is over
+    let_pass(world, START_S + 1)  # the dead process's intent has expired
     world.schedules.look(made.name)
     assert world.runs_of(made.name) == [made.run_at(made.next_at or 0)]
     after = world.schedules.read(made.name)
@@ -171,7 +169,7 @@ def test_many_clocks_at_once_start_each_tick_once(world: World, worlds: Callable
 
 @rows("fault", [Fault.CUT_BEFORE, Fault.LOSE_REPLY])
 @rows("packet", range(9))
-def test_a_connection_that_breaks_at_any_packet_of_a_look_leaves_a_tick_that_is_started_once(
+def test_a_connection_that_breaks_in_a_look_leaves_a_tick_that_starts_once(
     real: World, worlds: Callable[..., World], proxy: Proxy, packet: int, fault: Fault
 ) -> None:
     made = real.plan(chain("A"))
@@ -318,7 +316,7 @@ def test_a_schedule_whose_document_is_gone_leaves_the_list_at_the_next_look(worl
     assert world.ask("ZSCORE", schedule_keys.SCHEDULES, made.name) is None
 
 
-def test_a_schedule_whose_definition_is_gone_says_so_and_goes_on_when_it_is_there_again(world: World) -> None:
+def test_a_schedule_reports_a_missing_definition_and_continues_when_it_is_back(world: World) -> None:
     document = chain("A")
     made = world.plan(document)
     world.ask("DEL", keys.definition(made.workflow))
@@ -412,7 +410,7 @@ def test_one_damaged_schedule_does_not_stop_the_others(real: World) -> None:
     assert real.schedules.delete(broken.name)
 
 
-def test_a_clock_that_read_a_schedule_before_the_time_stepped_back_writes_nothing_that_lies_ahead(
+def test_a_clock_that_read_a_schedule_before_a_step_back_writes_no_later_time(
     world: World, real_connections: Connections, onlooker: Connections
 ) -> None:
     made = world.plan(chain("A"), every_s=MINUTE)
@@ -430,7 +428,7 @@ def test_a_clock_that_read_a_schedule_before_the_time_stepped_back_writes_nothin
     assert float(world.ask("ZSCORE", schedule_keys.SCHEDULES, made.name)) < made.created_at + 2 * MINUTE * SECOND
 
 
-def test_a_step_forward_and_back_between_two_readings_of_the_clock_holds_no_schedule_up(world: World) -> None:
+def test_a_clock_that_steps_forward_and_back_delays_no_schedule(world: World) -> None:
     made = world.plan(chain("A"), every_s=MINUTE)
     clock, key = world.relay().clock, schedule_keys.SCHEDULES
     clock.pulse()

@@ -1,4 +1,4 @@
-"""What a schedule does at a point in time, for any order of looks, deaths and outcomes."""
+"""The decisions of a schedule at a point in time, for any order of looks, deaths and outcomes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -160,7 +160,7 @@ def test_a_schedule_of_another_generation_has_other_runs() -> None:
 
 
 class Story:
-    """A schedule, those who work on it, and the runs that they created: `begun` by tick, `live` that go on."""
+    """A schedule, its processes, and the runs that they created: `begun` by tick, `live` that continue."""
 
     def __init__(self, found: Schedule) -> None:
         self.found, self.now, self.number = found, NOW, 0
@@ -252,7 +252,7 @@ def test_whatever_happens_no_tick_is_noted_twice_or_without_its_run(
     every_s: int,
     jitter_s: int,
 ) -> None:
-    """Time passes between all steps; whoever was too slow cannot create its run any more."""
+    """Time passes between all steps. A process that was too slow cannot create its run."""
     story = Story(schedule(overlap, catch_up, every_s=every_s, jitter_s=jitter_s))
     for act, seconds in steps:
         story.now += seconds * SECOND
@@ -261,7 +261,7 @@ def test_whatever_happens_no_tick_is_noted_twice_or_without_its_run(
 
 
 @rows("change", ["outcome", "put off", "pause", "resume", "trigger", "look"])
-def test_whoever_changes_a_schedule_first_after_the_clock_stepped_back_brings_its_next_tick_back(change: str) -> None:
+def test_the_first_change_of_a_schedule_after_a_step_back_corrects_its_next_tick(change: str) -> None:
     """Found by the lab: the outcome of a start hid that the next tick lay an hour ahead."""
     ahead = NOW + 3600 * SECOND
     found, intent = look(replace(schedule(), next_at=ahead), ahead, {}, "a")

@@ -31,7 +31,7 @@ def after(cron: str, text: str, zone: str = VIENNA) -> str:
 @rows(
     ("cron", "since", "tick"),
     [
-        ("0 7 * * 1-5", "2026-11-20T06:00:00Z", "2026-11-23T06:00"),  # winter: Friday's tick is over, Monday is next
+        ("0 7 * * 1-5", "2026-11-20T06:00:00Z", "2026-11-23T06:00"),  # winter: Friday's tick has passed, Monday is next
         ("0 7 * * 1-5", "2026-07-01T04:59:59.999999Z", "2026-07-01T05:00"),  # summer
         ("30 2 * * *", "2026-03-28T02:00:00Z", "2026-03-29T01:00"),  # 02:30 does not exist: 03:00 summer time
         ("30 2 * * *", "2026-03-29T01:00:00Z", "2026-03-30T00:30"),

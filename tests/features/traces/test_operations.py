@@ -1,4 +1,4 @@
-"""The traces of ended runs: the clocks of servers send each once, and nobody waits for a collector."""
+"""The traces of ended runs: the timer loops of servers send each once, and no call waits for a collector."""
 
 import logging
 from collections.abc import Callable, Iterator

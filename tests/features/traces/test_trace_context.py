@@ -1,4 +1,4 @@
-"""`traceparent`: whoever is told of a run or is given its work learns of its trace, where traces are wanted."""
+"""`traceparent`: an agent that gets a notification or work of a run learns of its trace, where traces are wanted."""
 
 import json
 from collections.abc import Callable, Iterator

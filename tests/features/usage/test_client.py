@@ -1,4 +1,4 @@
-"""What work used up, from Python."""
+"""Reported usage of work, from Python."""
 
 import uuid
 from typing import Any

@@ -165,7 +165,7 @@ def test_a_run_without_usage_sends_no_command_more(worlds: Any, counting: Any) -
     assert ":spent" not in sent
 
 
-def test_the_completion_that_reaches_the_budget_blocks_the_run_and_leases_nothing_more(real: World) -> None:
+def test_the_completion_that_reaches_the_budget_blocks_the_run_and_leases_no_state(real: World) -> None:
     run = real.create(chain("A", "B", "C"), agents={"A": "w", "B": "w", "C": "w"})
     real.usages.set_budget(run, {"tokens": 150})
     first = real.complete(run, "A", real.acquire(run, "A"), {}, usage=SOME, owner="w", claim_ttl_s=60)

@@ -5,4 +5,4 @@ import pytest
 
 @pytest.fixture(scope="module", autouse=True)
 def _no_clock() -> None:
-    """What keeps the clock of other capabilities still."""
+    """Tables that keep the timer loop of other capabilities quiet."""

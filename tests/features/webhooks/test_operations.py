@@ -154,7 +154,7 @@ def test_who_accepts_holds_the_lease_and_ends_the_work_later(site: Site) -> None
     assert site.events()[-1].state == "B"
 
 
-def test_an_offer_whose_input_was_corrected_is_not_taken_and_the_corrected_one_is_offered(
+def test_an_offer_is_not_taken_after_its_input_was_corrected_and_is_offered_again(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = site.run(workflow({"A": task("B"), "B": task()}))
@@ -232,7 +232,7 @@ def test_after_such_a_death_the_same_event_comes_again_under_the_same_id(
     assert site.world.doc(run, "A").lease.owner_agent_id == "hook"
 
 
-def test_a_receiver_that_fails_gets_the_event_again_under_the_same_id_and_no_attempt_is_lost(site: Site) -> None:
+def test_a_failed_receiver_gets_the_event_again_with_its_id_and_no_attempt_is_lost(site: Site) -> None:
     run = site.run(ONE)
     site.receiver.answers(500, 502, 429)
     for _ in range(3):
@@ -244,7 +244,7 @@ def test_a_receiver_that_fails_gets_the_event_again_under_the_same_id_and_no_att
     assert site.world.event_types(run).count("NotificationFailed") == 1, "each reason is told once"
 
 
-def test_a_receiver_that_fails_is_left_alone_for_as_long_as_it_asks_or_longer_each_time(site: Site) -> None:
+def test_a_failing_receiver_is_left_alone_as_long_as_it_asks_or_ever_longer(site: Site) -> None:
     run = site.run(ONE)
     site.receiver.next.append(Response(status_code=503, headers={"Retry-After": "120"}))
     site.deliver(run)
@@ -287,7 +287,7 @@ def test_a_receiver_that_is_gone_is_an_unknown_agent_of_which_the_planner_hears(
     assert site.world.owed(run) == 1
 
 
-def test_a_receiver_that_dies_after_its_acceptance_gets_the_work_again_as_another_attempt(site: Site) -> None:
+def test_a_receiver_that_dies_after_accepting_gets_the_work_as_another_attempt(site: Site) -> None:
     run = site.run(ONE)
     site.deliver(run)
     site.world.expire_lease(run, "A")
@@ -344,7 +344,7 @@ def test_a_heartbeat_lets_the_lease_last_as_long_again(site: Site) -> None:
     assert alive["heartbeat_due"] is not None
 
 
-def test_a_token_serves_no_other_agent_state_or_run_and_none_after_its_webhook_was_removed(site: Site) -> None:
+def test_a_token_serves_its_agent_state_and_run_alone_until_its_webhook_is_removed(site: Site) -> None:
     run = site.run(ONE)
     site.deliver(run)
     site.webhooks.let_rest("hook", "down")  # a key of another type, whose name a made-up agent could stand for

@@ -1,4 +1,4 @@
-"""docs/agents/webhooks.md: its receiver runs as it stands there, against a server, over HTTP."""
+"""docs/agents/webhooks.md: the receiver on the page runs unchanged, against a server, over HTTP."""
 
 import re
 from collections.abc import Iterator

@@ -123,7 +123,7 @@ def test_a_receiver_that_does_not_answer_in_time_is_given_up(found: Receiver) ->
 
 
 def test_a_receiver_that_answers_a_byte_at_a_time_is_given_up() -> None:
-    """Example: every byte that comes begins a socket's timeout anew."""
+    """Example: every byte that comes starts a socket's timeout again."""
     gone = threading.Event()
 
     def drip(connection: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""Agents that are registered: who may do it, what is shown of them, and that what is secret is shown once."""
+"""Registered agents: permitted callers, the shown facts, and secrets that are shown once."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a receiver accepts: requests that dcf signed just now, with a key that is in use."""
+"""A receiver accepts requests that dcf has just signed with a key in use."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Limits of work in progress: an agent, or all agents of a project, hold so many states at a time, never more."""
+"""Limits of work in progress: an agent, or all agents of a project, hold at most N states at a time."""
 
 import uuid
 from collections.abc import Callable, Iterator

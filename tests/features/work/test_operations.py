@@ -207,7 +207,7 @@ def crowded(real: World) -> Iterator[World]:
         real.ask("RENAME", "kept", anybody)
 
 
-def test_what_is_for_an_agent_of_few_runs_is_on_its_first_page_however_many_others_are_live(crowded: World) -> None:
+def test_work_for_an_agent_of_few_runs_is_on_its_first_page_among_many_live_runs(crowded: World) -> None:
     me = agent()
     run = crowded.create(chain("A"), agents={"A": me})
     page = crowded.work.find_work(WorkQuery(limit=50, agent=me))
@@ -218,9 +218,7 @@ def test_what_is_for_an_agent_of_few_runs_is_on_its_first_page_however_many_othe
 
 
 @pytest.mark.parametrize("limit", [1, 3, 50])
-def test_what_is_for_an_agent_and_what_is_for_anybody_are_listed_once_and_the_oldest_run_first(
-    crowded: World, limit: int
-) -> None:
+def test_work_for_an_agent_and_for_any_agent_is_listed_once_the_oldest_run_first(crowded: World, limit: int) -> None:
     me = agent()
     assigned = [{"A": me, "B": me}, {}, {"A": me}, {"B": me}]
     runs = [crowded.create(chain("A", "B"), agents=assigned[number % 4]) for number in range(8)]

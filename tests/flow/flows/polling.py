@@ -33,7 +33,7 @@ def fetch_result(job: str) -> str:
 
 @flow(timeout=3600)
 def poll_job(name: str, wait_s: int) -> str:
-    """Submit a job, look at it until it is over, fetch its result."""
+    """Submit a job, look at it until it has ended, fetch its result."""
     job = submit_job(name)
     look = Look("RUNNING", 0)
     while look.status == "RUNNING":

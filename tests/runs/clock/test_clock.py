@@ -1,4 +1,4 @@
-"""The clock looks at what is due: reminders, expired leases, used-up attempts; it drops ended runs, and keys expire."""
+"""The timer loop looks at due runs: reminders, expired leases, used-up attempts. It drops ended runs."""
 
 import threading
 from collections.abc import Callable
@@ -152,7 +152,7 @@ def ttls(world: World, run: str) -> set[bool]:
     return {world.ask("TTL", key) > 0 for key in world.keys_of(run)}
 
 
-def test_only_after_finalizing_and_then_together_do_all_keys_of_a_run_begin_to_expire(real: World) -> None:
+def test_the_keys_of_a_run_begin_to_expire_together_after_its_finalization(real: World) -> None:
     run = real.create(chain("A", "B{1}"), agents={"B{1}": "b"}, planner="boss", retention_s=100)
     real.do(run, "A", output={"x": 1})
     real.notifications.pulse()

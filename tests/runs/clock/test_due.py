@@ -67,7 +67,7 @@ def test_a_later_timer_leaves_the_earlier_time_and_an_earlier_one_replaces_it(wo
     assert (noted(world, run) or 0) <= (needed(world, run) or 0)
 
 
-def test_a_step_whose_clock_looked_between_its_reading_and_its_commit_is_noted_all_the_same(
+def test_a_step_is_noted_also_if_its_clock_looked_between_reading_and_commit(
     real_connections: Connections,
 ) -> None:
     looks: list[None] = []
@@ -110,7 +110,7 @@ def test_a_run_that_is_finalized_after_it_left_the_index_is_due_again(world: Wor
 
 
 def test_a_commit_that_wrote_its_time_before_the_clock_looked_is_not_applied(real_connections: Connections) -> None:
-    """Otherwise the clock would set its later time over one that it cannot know of yet."""
+    """Otherwise the timer loop would set its later time over an earlier one that it cannot know yet."""
     world = World(connections=real_connections)
     run = started(world)
     world.notifications.pulse()
@@ -142,7 +142,7 @@ def test_a_look_asks_the_same_however_many_runs_wait(counting: CountingPool, onl
     world.close()
 
 
-def test_a_look_takes_so_many_due_runs_and_those_that_cannot_be_looked_at_keep_no_others_waiting(
+def test_a_look_takes_a_bounded_number_of_due_runs_and_broken_ones_delay_no_others(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(due, "_MOST_RUNS", 1)

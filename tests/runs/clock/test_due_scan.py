@@ -1,4 +1,4 @@
-"""The index of due times against a scan of everything that it stands for: whatever happens, the clock looks in time."""
+"""The index of due times against a scan of all documents: after any change, the timer loop looks in time."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -101,7 +101,7 @@ def timers(world: World, run: str) -> dict[str, float]:
 
 
 def needed(world: World, run: str) -> float | None:
-    """When the clock must look at a run, by everything that the run has."""
+    """The time at which the timer loop must look at a run, by all keys of the run."""
     meta: Any = world.meta(run)
     if world.owed(run):
         return 0

@@ -1,4 +1,4 @@
-"""After the server's clock stepped back an hour runs go on: what was due soon is due soon, and leases end.
+"""After the server's clock stepped back an hour runs continue: due times stay near, and leases end.
 
 A test lets time run ahead, does something, and takes the time back: what was written then lies in the future.
 """
@@ -63,7 +63,7 @@ def go_on(world: World, run: str, state: str) -> int:
 
 
 def soon(world: World, run: str, seconds: int) -> None:
-    """All that the clock has to look at of a run comes within so many seconds."""
+    """All due times of a run come within this number of seconds."""
     latest = max(timers(world, run).values())
     assert latest <= now(world) + (seconds + 1) * SECOND
 
@@ -90,7 +90,7 @@ def test_the_lease_of_a_dead_worker_ends_after_its_length(world: World) -> None:
 
 
 def test_who_claims_any_state_gets_that_of_a_dead_worker(real_connections: Connections, onlooker: Connections) -> None:
-    """It was told that nothing was ready, for an hour."""
+    """It heard for an hour that no state was ready."""
     world = World(connections=real_connections, onlooker=onlooker, clock=Ahead())
     run = world.create(chain("A"), agents={"A": ("dead", "alive")})
     ahead(world)
@@ -197,7 +197,7 @@ def test_a_run_that_was_closed_is_not_changed(world: World) -> None:
     assert (world.doc(run, "A"), world.events(run)) == before
 
 
-def test_a_run_that_ended_before_the_step_and_that_nobody_finalized_leaves_the_lists_at_once(world: World) -> None:
+def test_a_run_that_ended_before_the_step_leaves_the_lists_at_once(world: World) -> None:
     """It stayed, and was looked at each time, until the server's clock came to where it had been."""
     ahead(world)
     run = world.create(chain("A"), agents={"A": "a"}, planner="boss")

@@ -41,7 +41,7 @@ def sweep(world: World, page: int = 500) -> Sweep:
 
 
 def furnish(world: World) -> tuple[str, str]:
-    """Something of everything that is on a list; a run that goes on, and one that is over."""
+    """An entry of every list, with a run that continues and an ended run."""
     running, over = world.create(chain("A")), world.create(chain("A"))
     world.do(over, "A")
     world.notifications.pulse()
@@ -70,7 +70,7 @@ def test_whatever_no_list_has_is_found_and_entered_where_it_was(site: World) -> 
     running, over = furnish(site)
     before = contents(site)
     for key in before:
-        if key != keys.assigned("agent-1"):  # what an agent was assigned to stands in the run as well
+        if key != keys.assigned("agent-1"):  # an agent's assignment is also in the run
             site.ask("DEL", key)
     missing = {ListKind.RUNS: 2, ListKind.LIVE_RUNS: 1, ListKind.API_KEYS: 1, ListKind.AGENTS: 3}
     assert sweep(site).look(repair=False) == SweepReport(missing=missing, dangling={})
@@ -159,7 +159,7 @@ def test_documents_damaged_by_hand_do_not_stop_it(site: World) -> None:
     assert sweep(site).look(repair=True) == SweepReport(missing={ListKind.LIVE_RUNS: 1}, dangling={})
 
 
-# Beside the clock
+# Next to the timer loop
 
 
 def test_one_process_sweeps_and_the_others_leave_it_to_it(site: World) -> None:
@@ -200,7 +200,7 @@ def test_a_long_sweep_goes_on_step_by_step(site: World) -> None:
     assert set(site.index.live()) == set(runs)
 
 
-def test_a_sweep_that_takes_longer_than_an_hour_is_left_to_the_process_that_goes_on_with_it(site: World) -> None:
+def test_a_sweep_of_over_an_hour_is_left_to_the_process_that_continues_it(site: World) -> None:
     for _ in range(30):
         site.create(chain("A"))
     one = sweep(site, page=1)
@@ -265,7 +265,7 @@ def test_runs_of_an_earlier_version_are_listed_under_what_they_are(site: World) 
     assert sweep(site).look(repair=True) == RIGHT
 
 
-def test_an_ended_run_of_an_earlier_version_finalizes_itself_too_once_a_sweep_found_it(tmp_path: Path) -> None:
+def test_a_sweep_lets_an_ended_run_of_an_earlier_version_finalize_itself(tmp_path: Path) -> None:
     with world_alone(tmp_path, policy=RetentionPolicy(finalize_after_s=3600)) as world:
         run = world.create(chain("A"))
         world.do(run, "A")

@@ -151,7 +151,7 @@ def test_states_left_open_on_purpose_stay_as_they_are_but_nobody_may_go_on(world
     assert not world.is_live(run)
 
 
-def test_finalizing_five_hundred_states_is_one_transaction_and_the_audit_counts_them_all(world: World) -> None:
+def test_finalizing_five_hundred_states_is_one_transaction_with_a_full_audit(world: World) -> None:
     run = world.create(numbered_chain(500))
     world.do(run, "S0")
     counts = world.finalize(run).audit["counts"]
@@ -183,7 +183,7 @@ class Died(Exception):
 
 
 def dies_before_skipping(monkeypatch: pytest.MonkeyPatch, call: Callable[[], object]) -> None:
-    """Whoever ends a run dies before the states that were never reached are skipped."""
+    """The process that ends a run dies before the states that were never reached are skipped."""
 
     def dies(*_: object) -> None:
         raise Died
@@ -224,7 +224,7 @@ def half_closed(world: World, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def written(world: World, run: str) -> dict[str, str]:
-    """Statuses as they stand in Redis, not as decisions see them."""
+    """Statuses in Redis, not in decisions."""
     return {path: doc.status.value for path, doc in world.every_doc(run).items()}
 
 
@@ -287,7 +287,7 @@ def test_creating_again_also_makes_good_what_a_dead_creator_left_out(
     assert world.statuses(wish.workflow_id)["B"] == "skipped"
 
 
-def test_a_state_that_used_up_its_attempts_fails_the_run_when_somebody_wants_it_again(world: World) -> None:
+def test_a_state_without_attempts_left_fails_the_run_at_the_next_claim(world: World) -> None:
     run = world.create(chain("A", "B"), max_attempts=2, planner="boss")
     for owner in ("one", "two"):
         world.acquire(run, "A", owner)

@@ -1,4 +1,4 @@
-"""Runs are cancelled, paused and resumed, whoever works on them meanwhile."""
+"""Runs are cancelled, paused and resumed, while agents work on them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -40,7 +40,7 @@ def types(world: World, run: str) -> list[str]:
 
 
 def told(world: World, agent: str, run: str) -> list[tuple[str | None, str]]:
-    """What an agent was told of a run: the state and why."""
+    """The notifications of an agent about a run: the state and the reason."""
     world.notifications.pulse()
     return [(m["target_state"], m["reason"]) for m in world.messages(agent) if m["workflow_id"] == run]
 
@@ -106,7 +106,7 @@ def test_a_cancelled_run_is_finalized_as_cancelled(world: World) -> None:
     assert world.finalize(run).audit["final_status"] == "cancelled"
 
 
-def test_a_completion_that_comes_after_the_cancellation_is_refused_however_early_it_began(world: World) -> None:
+def test_a_completion_after_the_cancellation_is_refused_however_early_it_began(world: World) -> None:
     run = world.create(chain("A", "B"))
     token = world.acquire(run, "A")
     slow = meanwhile(world, lambda: done(world.lifecycle.cancel(run)))
@@ -218,7 +218,7 @@ def test_a_claim_that_was_granted_before_the_pause_is_told_again(world: World) -
     assert again.outcome == "lease_already_held"
 
 
-def test_agents_are_not_told_while_the_run_is_paused_and_all_are_told_when_it_is_resumed(timely: World) -> None:
+def test_agents_are_not_notified_in_a_paused_run_and_all_are_when_it_resumes(timely: World) -> None:
     document = workflow({"Fan": parallel({"A": task()}, {"B": task("C"), "C": task()}, End=True)})
     run = timely.create(document, agents={"A": "a", "B": "b", "C": "c"})
     timely.plane.kick_off(run, "go")
@@ -243,7 +243,7 @@ def test_an_event_that_waits_in_an_inbox_is_not_handed_out_while_the_run_is_paus
     assert not world.notifications.is_current(event)
 
 
-def test_what_a_late_completion_enters_while_the_run_is_resumed_is_announced_by_the_clock(timely: World) -> None:
+def test_the_clock_announces_states_that_a_late_completion_enters_during_a_resume(timely: World) -> None:
     run = timely.create(chain("A", "B"), agents={"B": "b"})
     timely.plane.kick_off(run, "go")
     token = timely.acquire(run, "A")

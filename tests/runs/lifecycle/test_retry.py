@@ -1,4 +1,4 @@
-"""Letting a run go on that failed, timed out or was cancelled: what succeeded is kept, the rest is tried again."""
+"""A run that failed, timed out or was cancelled is continued: succeeded states stay, the rest is tried again."""
 
 from collections.abc import Callable
 from typing import Any
@@ -192,8 +192,8 @@ def test_a_run_is_retried_as_often_as_it_fails(world: World) -> None:
     assert sorted(filter(None, done)) == ["Each", *(f"Each/{index}/P" for index in range(5))]
 
 
-def test_iterations_that_failed_and_were_tolerated_are_tried_again_one_after_the_other(world: World) -> None:
-    """MaxConcurrency holds: an iteration whose turn comes later begins anew."""
+def test_tolerated_failed_iterations_are_retried_one_after_the_other(world: World) -> None:
+    """MaxConcurrency holds: an iteration whose turn comes later begins again."""
     processor = {"P": task("Q"), "Q": task()}
     document = workflow({"Each": distributed(processor, MaxConcurrency=1, ToleratedFailureCount=1)})
     run = world.create(document, run_input=list(range(4)))
@@ -484,5 +484,5 @@ def test_a_retry_and_the_closing_of_what_was_open_do_not_undo_each_other(worlds:
 
 
 def _end(_: Snapshot) -> Decision[None]:
-    """What the process wrote that ended the run and died."""
+    """The writes of the process that ended the run and died."""
     return Decision(answer=None, changes=WriteSet(meta={"status": "cancelled", "finished_at": "2026-01-01T00:00:00Z"}))

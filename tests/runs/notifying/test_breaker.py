@@ -70,7 +70,7 @@ def test_an_agent_that_is_busy_or_unknown_is_an_answer_of_the_platform() -> None
 
 
 def test_a_turn_that_somebody_else_has_says_nothing_about_the_platform() -> None:
-    """Whoever waits for a frozen platform has the turn of its agent meanwhile."""
+    """A caller that waits for a frozen platform has the turn of its agent meanwhile."""
     platform = Elsewhere()
     guard, _ = guarded(platform)
     deliver(guard, 2)

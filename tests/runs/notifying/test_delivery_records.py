@@ -1,4 +1,4 @@
-"""Agents on a platform elsewhere: one that is away, slow or has lost an agent is told of, and delays nobody else."""
+"""Agents on a remote platform: a platform that is away, slow or has lost an agent is reported, and delays no other."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -43,7 +43,7 @@ def told(relay: Relay, run: str, state: str) -> Told:
 
 
 def test_an_agent_that_is_gone_is_told_once_in_the_history_and_to_the_planner(world: World) -> None:
-    """Nothing said so: the run stood for ever, with reminders in its history."""
+    """Before, no message said so: the run stood forever, with reminders in its history."""
     run, platform = owing(world), Elsewhere(b=GONE)
     relay = world.relay(platform)
     relay.pulse()
@@ -76,7 +76,7 @@ def test_why_a_state_stands_is_known_and_how_often_it_was_announced(world: World
     assert (shown["told_times"], shown["not_told"]) == (
         2, {"agent": "b", "reason": "unknown_agent", "error": "There is no such agent."},
     )  # fmt: skip
-    assert note(shown, datetime.now(UTC)).endswith("b could not be told: There is no such agent.")
+    assert note(shown, datetime.now(UTC)).endswith("b could not be notified: There is no such agent.")
 
 
 def test_trouble_is_over_when_the_agent_was_reached(world: World) -> None:
@@ -261,7 +261,7 @@ def test_events_judged_together_are_judged_as_each_alone(world: World) -> None:
         assert {True, False} == set(expected)
 
 
-# Those who hold what is cancelled
+# Holders of cancelled states
 
 
 def cancelled(world: World, agent: str) -> list[tuple[str, str]]:
@@ -318,7 +318,7 @@ def test_who_is_told_late_of_the_end_of_a_run_that_was_retried_since_is_told_not
 
 
 def test_whose_state_timed_out_with_the_run_is_told_nothing_once_the_run_was_retried(world: World) -> None:
-    """A worker that heard that the run is over cancelled what it had begun in the run that went on."""
+    """A worker that learned of the run's end cancelled its work in the continued run."""
     run = world.create(workflow({"A": task(TimeoutSeconds=60)}), agents={"A": "one"})
     world.acquire(run, "A", "one")
     set_member(world.ask, world.store.keys(run).state("A"), "deadline", "2001-01-01T00:00:00.000000Z")
@@ -337,7 +337,7 @@ def lost(world: World, agent: str) -> list[tuple[str, str]]:
     ]
 
 
-def test_who_is_overtaken_after_its_lease_expired_is_told_so_and_keeps_hearing_of_the_state(world: World) -> None:
+def test_a_holder_that_is_overtaken_after_expiry_is_notified_and_stays_informed(world: World) -> None:
     run = world.create(chain("A", "B"), agents={"A": ("one", "two")})
     world.acquire(run, "A", "one")
     world.expire_lease(run, "A")
@@ -363,7 +363,7 @@ def test_who_loses_a_lease_to_an_operator_is_told_and_who_gives_it_back_is_not(w
     assert lost(world, "one") == [("A", "released")]
 
 
-def test_who_works_on_a_state_that_times_out_is_told_so_though_the_state_is_ready_again(world: World) -> None:
+def test_the_holder_of_a_state_that_times_out_is_notified_though_it_is_ready_again(world: World) -> None:
     again: dict[str, Any] = {
         "TimeoutSeconds": 60,
         "Retry": [{"ErrorEquals": ["States.Timeout"], "IntervalSeconds": 60}],
@@ -390,7 +390,7 @@ def test_an_agent_that_was_deleted_with_its_run_is_no_news(world: World) -> None
 
 
 def test_a_run_that_its_planner_never_started_is_told_to_it(world: World) -> None:
-    """A planner whose own run was lost left a run that nobody started, and nothing said so."""
+    """A planner whose own run was lost left a run that was never started, without a message."""
     run = world.create(chain("A"), agents={"A": "a"}, planner="boss")
     for _ in range(2):
         world.make_due(run, "A")
@@ -416,7 +416,7 @@ def test_what_was_to_be_told_to_a_planner_is_dropped_when_it_is_true_no_more(wor
 
 
 def test_a_state_that_nobody_takes_is_told_to_the_planner(world: World) -> None:
-    """A worker whose runs failed before they took the lease was told for ever, its planner never."""
+    """A worker whose runs failed before they took the lease was notified forever, its planner never."""
     run = owing(world)
     for _ in range(MOST_REMINDERS + 2):
         world.make_due(run, "B")

@@ -95,7 +95,7 @@ def test_a_run_that_is_queued_is_taken_once() -> None:
     threads.close()
 
 
-def test_what_a_run_comes_to_owe_while_it_is_delivered_is_delivered_once_more_by_whoever_asked() -> None:
+def test_notifications_that_arise_during_a_delivery_are_delivered_by_its_caller() -> None:
     door, authors = threading.Event(), list[str | None]()
 
     def deliver(_: str) -> int:

@@ -116,7 +116,7 @@ def test_what_a_deliverer_took_before_it_died_is_delivered_by_another_after_a_wh
     assert real.owed(run) == 0
 
 
-def test_a_deliverer_that_died_between_delivering_and_settling_causes_no_second_message(real: World) -> None:
+def test_a_deliverer_that_died_before_settling_causes_no_second_message(real: World) -> None:
     run = owing(real)
     (entry,) = real.outbox.take(run, "dead")
     real.notifications._sender.send(run, entry, real.plane.read(run), None)
@@ -178,7 +178,7 @@ def test_an_event_that_was_overtaken_is_dropped(world: World) -> None:
     assert "NotificationSent" not in world.event_types(run)
 
 
-def test_an_event_of_an_earlier_visit_of_a_state_is_dropped_and_the_present_one_is_told(world: World) -> None:
+def test_an_event_of_an_earlier_visit_is_dropped_and_the_present_one_is_delivered(world: World) -> None:
     run = world.create(loop(), agents={"Work": "w", "Check": "c"})
     for _ in range(2):
         world.do(run, "Work")

@@ -1,4 +1,4 @@
-"""A pool is told: all members with inboxes at once, those on remote platforms one at a time."""
+"""A pool is notified: all members with inboxes at once, those on remote platforms one at a time."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ def pool(world: World) -> Pool:
 
 
 def sent(world: World, run: str, state: str = "B") -> list[list[str]]:
-    """Who was told of a state, event by event, as the history has it."""
+    """The agents that were notified of a state, event by event, in the history."""
     events = [event for event in world.events(run) if (event.type, event.state) == ("NotificationSent", state)]
     return [sorted(event.data.get("agents", [event.data["agent"]])) for event in events]
 

@@ -1,4 +1,4 @@
-"""What a completion makes ready for another agent is in its inbox when the completion is answered, and only once."""
+"""A state that a completion makes ready is in its agent's inbox when the completion is answered, and only once."""
 
 import sys
 import threading

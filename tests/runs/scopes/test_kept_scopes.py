@@ -1,4 +1,4 @@
-"""What a process keeps of a run is used for that run and that visit only, and there is never too much of it."""
+"""A process uses its cache of a run for that run and that visit only, and the cache is bounded."""
 
 from collections.abc import Callable
 from typing import Any
@@ -76,7 +76,7 @@ def test_the_oldest_records_are_forgotten() -> None:
     assert [kept.without(run, READS) == READS for run in ("b", "c", "d")] == [False, True, False]
 
 
-def test_a_map_that_opens_again_after_a_rollback_gives_all_its_items_what_it_then_fixed(
+def test_a_map_that_opens_again_after_a_rollback_gives_all_items_one_input(
     worlds: Callable[..., World],
 ) -> None:
     """A power loss or a failover takes the opening back, and the same completion comes again with another output."""
@@ -97,7 +97,7 @@ def test_a_map_that_opens_again_after_a_rollback_gives_all_its_items_what_it_the
         survivor.do(run, f"Each/{number}/Score")
 
 
-def test_a_process_that_knew_an_earlier_run_of_that_name_sees_the_input_and_start_of_the_present_one(
+def test_a_process_that_knew_an_earlier_run_sees_input_and_start_of_this_one(
     worlds: Callable[..., World],
 ) -> None:
     """The definition is the same, so only the time of creation tells the two apart."""
@@ -155,7 +155,7 @@ def test_a_workflow_that_was_changed_by_hand_is_not_taken_for_the_one_that_is_kn
     assert worker.plane.run(second).definition.name == "changed"
 
 
-def test_what_was_worked_out_for_the_iterations_of_a_map_is_thrown_away_before_it_is_too_much() -> None:
+def test_cached_results_for_the_iterations_of_a_map_are_bounded() -> None:
     found = read_definition(workflow({"Each": each({"Leaf": task()})}))
     for number in range(5000):
         request = Update(state=f"Each/{number}/Leaf", token="t", status=Status.SUCCEEDED, has_output=True)

@@ -64,7 +64,7 @@ def test_the_clock_joins_a_scope_whose_last_completer_died_before_it_did(timely:
     assert timely.given(run, "After") == ["left", "right"]
 
 
-def test_a_repeated_write_that_joins_the_map_around_its_cancelled_state_leaves_the_cancelling_to_the_sweep(
+def test_a_repeated_write_that_joins_a_map_leaves_its_cancelled_states_to_the_sweep(
     timely: World,
 ) -> None:
     mended = [{"ErrorEquals": ["States.ALL"], "Next": "Mend"}]
@@ -158,7 +158,7 @@ def test_repeating_a_claim_finds_the_state_that_it_got_however_many_are_open(rea
     assert (again.state, again.outcome) == (first.state, "lease_already_held")
 
 
-def test_repeating_a_claim_that_took_over_a_lost_lease_finds_it_however_many_are_open(timely: World) -> None:
+def test_a_repeated_claim_finds_a_lost_lease_that_it_took_over_among_many_open(timely: World) -> None:
     document, items = numbered(6)
     run = timely.create(document, run_input=items)
     timely.plane.kick_off(run, "initial")
@@ -187,7 +187,7 @@ def test_repeating_a_completion_that_led_back_into_its_own_scope_is_told_the_sam
     assert timely.doc(run, "Both/0/Left").is_ready
 
 
-def test_repeating_a_completion_that_opened_several_and_leased_one_tells_of_all_again(timely: World) -> None:
+def test_a_repeated_completion_that_opened_several_and_leased_one_lists_all_again(timely: World) -> None:
     both = parallel({"Left": task()}, {"Right": task()})
     run = timely.create(workflow({"First": task("Both"), "Both": both}))
     token = timely.acquire(run, "First")

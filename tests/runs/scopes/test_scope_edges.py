@@ -30,7 +30,7 @@ QUIET = {"Quiet": {"Type": "Pass", "End": True}}
 
 
 def elsewhere(world: World, **more: Any) -> World:
-    """Another process on the same runs, which remembers nothing of them."""
+    """Another process on the same runs, without a cache of them."""
     same: dict[str, Any] = {"connections": world.connections, "onlooker": world.onlooker, "clock": world.clock}
     return World(runs=world.runs, **same, **more)
 
@@ -44,9 +44,7 @@ def ready(world: World, run: str) -> list[str]:
 
 
 @rows("silent", [1, 2, 5])
-def test_iterations_that_fail_at_once_after_a_borne_failure_make_room_for_the_one_behind_them(
-    timely: World, silent: int
-) -> None:
+def test_iterations_that_fail_at_once_after_a_tolerated_failure_let_the_next_one_in(timely: World, silent: int) -> None:
     states = {"Way": when("$", "Bad", "Try", NumericEquals=0), "Try": task(), "Bad": {"Type": "Fail", "Error": "Bad"}}
     document = workflow({"Each": each(states, ToleratedFailureCount=9, MaxConcurrency=1)})
     run = timely.create(document, run_input=[1, *[0] * silent, 2])
@@ -84,9 +82,7 @@ ENDINGS = {
 
 
 @rows("ending", ENDINGS.values(), ids=ENDINGS)
-def test_the_next_iteration_sees_the_input_and_the_variables_around_however_the_last_one_ended(
-    timely: World, ending: Document
-) -> None:
+def test_each_iteration_sees_the_input_and_variables_around_the_map(timely: World, ending: Document) -> None:
     arguments = {"scaled": "{% $states.input.n * $factor %}", "of": "{% $states.input.of %}"}
     selector = {"n": "{% $states.context.Map.Item.Value %}", "of": "{% $states.input.name %}"}
     more: Document = {"Items": "{% $states.input.items %}", "ItemSelector": selector}
@@ -126,7 +122,7 @@ def test_a_null_result_is_kept_in_a_map_that_bore_a_failure(real: World, results
     assert (real.run_status(run), real.meta(run)["output"]) == (RunStatus.SUCCEEDED, results)
 
 
-def test_a_result_of_an_earlier_visit_is_gone_when_a_map_is_closed_and_opened_again_at_once(timely: World) -> None:
+def test_a_map_that_is_closed_and_opened_again_has_no_result_of_the_earlier_visit(timely: World) -> None:
     work = {"Variable": "$", "StringEquals": "work", "Next": "Work"}
     fine = {"Variable": "$", "StringEquals": "ok", "Next": "Ok"}
     states = {
@@ -191,7 +187,7 @@ def test_a_completion_does_not_lease_what_is_assigned_to_another_agent(
     assert timely.doc(run, "Next").lease.owner_agent_id is None
 
 
-def test_a_state_that_its_scope_has_not_opened_yet_is_skipped_when_somebody_wakes_its_agent(timely: World) -> None:
+def test_a_state_whose_scope_is_not_open_is_skipped_when_its_agent_is_woken(timely: World) -> None:
     document = workflow({"Each": each({"Score": task()}, MaxConcurrency=1)})
     run = timely.create(document, run_input=[1, 2], agents={"Score": "sam"})
 
@@ -216,9 +212,7 @@ def test_kicking_off_lets_the_clock_find_a_state_whose_time_is_over(timely: Worl
 
 
 @pytest.mark.parametrize("reader", ["its creator", "the clock"])
-def test_what_a_map_opens_that_read_its_items_is_announced_with_the_kick_off_and_only_then(
-    timely: World, reader: str
-) -> None:
+def test_states_of_a_map_that_read_its_items_are_announced_with_the_kick_off(timely: World, reader: str) -> None:
     assert timely.items is not None
     timely.items.texts = {"shelf/items.json": "[1, 2]"}
     wish = timely.wish(workflow({"Each": distributed({"Score": task()}, ItemReader=READER)}), agents={"Score": "sam"})
@@ -313,7 +307,7 @@ def test_what_leads_back_to_a_map_of_thousands_at_once_reads_a_few_hundred_docum
     world.close()
 
 
-def test_a_run_with_thousands_of_open_iterations_is_closed_a_few_hundred_documents_at_a_time(
+def test_a_run_with_thousands_of_open_iterations_is_closed_in_steps_of_some_hundreds(
     counting: CountingPool, onlooker: Connections
 ) -> None:
     world = World(connections=Connections(counting), onlooker=onlooker)
@@ -329,7 +323,7 @@ def test_a_run_with_thousands_of_open_iterations_is_closed_a_few_hundred_documen
     world.close()
 
 
-def test_hundreds_of_silent_iterations_take_round_trips_by_the_logarithm_of_their_number(
+def test_hundreds_of_silent_iterations_take_logarithmically_many_round_trips(
     counting: CountingPool,
 ) -> None:
     small, large = (len(packets_over_silent_items(counting, number)) for number in (15, AT_ONCE // 2 - 10))
@@ -338,7 +332,7 @@ def test_hundreds_of_silent_iterations_take_round_trips_by_the_logarithm_of_thei
     assert large <= 30
 
 
-def test_thousands_of_silent_iterations_take_as_many_round_trips_in_each_of_their_transactions(
+def test_thousands_of_silent_iterations_take_as_many_round_trips_a_transaction(
     counting: CountingPool,
 ) -> None:
     packets = packets_over_silent_items(counting, 2 * AT_ONCE)

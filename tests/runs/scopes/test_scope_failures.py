@@ -1,4 +1,4 @@
-"""What ends a Parallel or Map early: failures, borne and not, time, and the end of the run around it."""
+"""Early ends of a Parallel or Map: failures, tolerated and not, time, and the end of the run around it."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ REFUSED = ("terminal", "lease_lost")
 
 
 def both(**more: Any) -> Document:
-    """A branch that may fail beside two that go on; `Mend` is where a Catch leads."""
+    """A branch that may fail with two that continue; a Catch leads to `Mend`."""
     inner = parallel({"Near": task()}, {"Far": task()})
     branches = ({"Bad": task()}, {"Good": task()}, {"Inner": inner})
     mend = {"Mend": task()} if "Catch" in more else {}
@@ -33,7 +33,7 @@ def is_refused(answer: object) -> bool:
 
 
 def assert_fenced(world: World, run: str, state: str, token: str) -> None:
-    """Whatever a late holder tries, it is told no, and nothing changes."""
+    """Each attempt of a late holder is refused, and changes no document."""
     before = world.raw_docs(run)
     assert is_refused(world.renew(run, state, token))
     assert is_refused(world.update(run, state, token, output="late"))
@@ -130,7 +130,7 @@ def test_what_the_clock_cancels_in_place_of_a_dead_process_stands_in_the_history
     assert timely.ask("HLEN", timely.store.keys(run).claims) == 0
 
 
-def test_a_scope_that_is_entered_again_before_its_states_were_cancelled_forgets_their_claims(timely: World) -> None:
+def test_a_scope_that_is_entered_again_before_the_cancelling_forgets_old_claims(timely: World) -> None:
     run = timely.create(both(Retry=retrying("Broken")))
     bad = timely.acquire(run, "Both/0/Bad")
     assert isinstance(timely.claim(run, "ann"), Leased)
@@ -180,7 +180,7 @@ def test_a_failure_that_is_caught_inside_does_not_close_the_scope(timely: World)
     assert timely.meta(run)["output"] == ["caught", "good"]
 
 
-def test_a_scope_that_is_retried_starts_all_its_branches_afresh_and_old_tokens_are_refused(timely: World) -> None:
+def test_a_retried_scope_starts_all_branches_again_and_refuses_old_tokens(timely: World) -> None:
     run = timely.create(both(Retry=retrying("Broken")), run_input={"x": 1})
     timely.do(run, "Both/2/Inner/0/Near", output="old")
     good = timely.acquire(run, "Both/1/Good")

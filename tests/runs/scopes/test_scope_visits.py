@@ -26,7 +26,7 @@ AFTER = {"After": task()}
 
 
 def elsewhere(world: World, **more: Any) -> World:
-    """Another process on the same runs, which remembers nothing of them."""
+    """Another process on the same runs, without a cache of them."""
     same: dict[str, Any] = {"connections": world.connections, "onlooker": world.onlooker, "clock": world.clock}
     return World(runs=world.runs, **same, **more)
 
@@ -98,7 +98,7 @@ def test_what_is_left_to_do_about_an_earlier_visit_is_not_done_to_a_later_one(ti
     assert timely.given(run, "Ask")["done"] == ["new 0", "new 1", "new 2"]
 
 
-def test_a_result_of_an_earlier_visit_does_not_stand_for_an_iteration_that_fails_in_a_later_one(timely: World) -> None:
+def test_a_result_of_an_earlier_visit_does_not_replace_a_failure_of_a_later_one(timely: World) -> None:
     document = rounds(each({"Score": task()}, ItemsPath="$.items", ToleratedFailureCount=1), "items")
     run = timely.create(document, run_input={"items": [1, 2]})
     for number in range(2):
@@ -144,7 +144,7 @@ def test_what_a_late_reader_brings_is_not_given_to_a_later_visit(timely: World) 
 
 
 def test_what_a_late_reader_brings_opens_nothing_in_a_run_that_ended_meanwhile(timely: World) -> None:
-    """Whoever ended the run died before it could close the Map, so only meta says that it is over."""
+    """The process that ended the run died before it could close the Map, so only meta has the end."""
     document = shelf()
     document["asl"]["TimeoutSeconds"] = 50
     wish = timely.wish(document, run_input={"key": "two.json"})
@@ -162,7 +162,7 @@ def test_what_a_late_reader_brings_opens_nothing_in_a_run_that_ended_meanwhile(t
     assert timely.event_types(run)[-1] == "RunFailed"
 
 
-def test_a_process_that_knew_an_earlier_run_of_that_name_finds_the_nested_states_of_the_present_one(
+def test_a_process_that_knew_an_earlier_run_finds_the_present_nested_states(
     world: World,
 ) -> None:
     other = elsewhere(world)
@@ -186,7 +186,7 @@ def test_a_clock_that_knew_an_earlier_run_of_that_name_lets_the_present_one_expi
     assert immortal(real, run, clock) == []
 
 
-def test_a_process_that_knew_an_earlier_run_of_that_name_tells_the_followers_in_the_present_one(world: World) -> None:
+def test_a_process_that_knew_an_earlier_run_of_a_name_names_the_present_followers(world: World) -> None:
     other = elsewhere(world)
     run = other.create(workflow({"Alone": task()}))
     world.ask("DEL", *world.keys_of(run))
@@ -196,7 +196,7 @@ def test_a_process_that_knew_an_earlier_run_of_that_name_tells_the_followers_in_
     assert [target.sent for target in other.notifications.notify_next(run, "First")] == [True]
 
 
-def test_others_that_keep_changing_a_scope_do_not_make_the_completion_before_it_look_refused(timely: World) -> None:
+def test_others_that_keep_changing_a_scope_do_not_make_its_completion_look_refused(timely: World) -> None:
     run = timely.create(workflow({"Both": parallel({"Left": task()}, {"Right": task()}, following="After"), **AFTER}))
     timely.do(run, "Both/0/Left", output="left")
     token = timely.acquire(run, "Both/1/Right")
@@ -242,9 +242,7 @@ def test_repeating_a_completion_is_told_the_same_after_its_scope_was_tried_again
 
 
 @rows("claiming", [False, True], ids=["completes", "completes and leases"])
-def test_repeating_a_completion_whose_process_died_before_the_join_is_told_the_same_each_time(
-    timely: World, claiming: bool
-) -> None:
+def test_a_repeated_completion_whose_process_died_before_the_join_has_one_answer(timely: World, claiming: bool) -> None:
     run = timely.create(workflow({"Both": parallel({"Left": task()}, {"Right": task()}, following="After"), **AFTER}))
     timely.do(run, "Both/0/Left", output="left")
     token = timely.acquire(run, "Both/1/Right", "ann")

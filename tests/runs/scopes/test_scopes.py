@@ -1,4 +1,4 @@
-"""Parallel and Map on the control plane: what opens, who may take it, who is told, and what comes of it."""
+"""Parallel and Map on the control plane: what opens, which agents may take it and are notified, and the results."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def ready(world: World, run: str) -> list[str]:
     return sorted(path for path, doc in world.every_doc(run).items() if doc.is_claimable(at))
 
 
-# What opens, and what comes of it
+# What opens, and its results
 
 
 @rows("order", [(0, 1, 2), (2, 0, 1), (2, 1, 0)])
@@ -146,7 +146,7 @@ def test_an_item_batcher_gives_an_iteration_several_items(timely: World) -> None
     assert len(ready(timely, run)) == 2
 
 
-def test_variables_of_the_machine_are_seen_inside_and_those_of_an_iteration_stay_there(timely: World) -> None:
+def test_iterations_see_the_variables_of_the_machine_and_keep_their_own(timely: World) -> None:
     inner = {
         "Keep": {"Type": "Pass", "Assign": {"mine": "{% $states.input * $factor %}"}, "Next": "Score"},
         "Score": task(Output="{% [$mine, $states.result] %}"),
@@ -165,7 +165,7 @@ def test_variables_of_the_machine_are_seen_inside_and_those_of_an_iteration_stay
 # How many at once
 
 
-def test_no_more_iterations_are_open_than_the_map_allows_and_the_next_opens_when_one_ends(timely: World) -> None:
+def test_a_map_opens_no_more_iterations_than_allowed_and_the_next_when_one_ends(timely: World) -> None:
     run = timely.create(mapped(MaxConcurrency=3), run_input=list(range(8)))
     most = 0
     while "After" not in ready(timely, run):
@@ -201,7 +201,7 @@ def test_one_at_once_means_in_order(timely: World) -> None:
     assert timely.given(run, "After") == [0, 1, 2, 3]
 
 
-# Who may take it, and who is told
+# Agents that may take it, and are notified
 
 
 def test_agents_are_assigned_to_the_states_inside_by_name(real: World) -> None:

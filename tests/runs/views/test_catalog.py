@@ -219,7 +219,7 @@ def test_runs_of_the_same_moment_are_paged_too(real: World, mine: str, status: R
     assert every(real, 2, workflow=mine, status=status) == runs[::-1]
 
 
-def test_more_runs_of_one_moment_than_a_page_looks_at_do_not_keep_a_page_from_getting_on(
+def test_more_runs_of_one_moment_than_a_page_looks_at_do_not_stop_the_pages(
     real: World, mine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = real.create(named(mine))
@@ -331,7 +331,7 @@ def test_a_run_whose_agents_were_reminded_in_vain_is_stuck_until_one_takes_its_s
     assert real.ask("ZSCORE", keys.STUCK, run) is None
 
 
-def test_a_lease_that_ended_is_reminded_of_and_stuck_too_until_its_holder_completes_it(real: World, mine: str) -> None:
+def test_an_expired_lease_is_in_reminders_and_stuck_until_its_holder_completes(real: World, mine: str) -> None:
     run = real.create(named(mine, "A", "B"), agents={"A": "a"})
     real.plane.kick_off(run, "go")
     token = real.acquire(run, "A", "a")
@@ -371,9 +371,7 @@ def test_a_run_that_is_over_is_not_stuck(real: World, mine: str) -> None:
     assert real.ask("ZSCORE", keys.STUCK, run) is None
 
 
-def test_with_another_state_that_is_waited_for_a_run_is_stuck_again_at_the_next_reminder(
-    real: World, mine: str
-) -> None:
+def test_a_run_that_waits_for_another_state_is_stuck_again_at_the_next_reminder(real: World, mine: str) -> None:
     document = workflow({"P": parallel({"L": task()}, {"R": task()})}) | {"workflow_name": mine}
     run = real.create(document, agents={"L": "l", "R": "r"})
     real.plane.kick_off(run, "go")

@@ -145,7 +145,7 @@ def misses_nothing(runs: Runs) -> None:
 
 
 def agrees(runs: Runs, scanned: dict[str, set[tuple[Facet, str]]]) -> None:
-    """What a page shows is what a scan finds."""
+    """A page shows the runs that a scan finds."""
     catalog, some = Catalog(runs.world.connections), set(scanned)
     for status in RunStatus:
         found = catalog.page(RunQuery(limit=100, status=status, agent=runs.agents[1]))

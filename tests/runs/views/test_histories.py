@@ -79,7 +79,7 @@ def test_a_window_of_time_has_its_first_and_its_last_millisecond(world: World) -
     assert [one.type for one in world.histories.follow(run, window)] == ["Late1", "Late2", "Late2"]
 
 
-def test_a_page_that_few_events_belong_to_reads_a_bounded_number_and_says_where_to_go_on(
+def test_a_page_with_few_matching_events_reads_a_bounded_number_and_has_a_cursor(
     real: World, counting: CountingPool
 ) -> None:
     run, key = done(real), ""

@@ -11,7 +11,7 @@ def shown(paths: list[str], **limits: int) -> list[str]:
     return ["  " * row.depth + row.label for row in tree([*roots, *picked.paths], picked.more)]
 
 
-def test_the_first_iterations_of_a_wide_map_are_shown_by_number_and_the_others_counted() -> None:
+def test_the_first_iterations_of_a_wide_map_are_shown_and_the_others_counted() -> None:
     assert shown(WIDE) == ["Each", "  0 Score", "  1 Score", "  2 Score", "  and 37 more"]
 
 

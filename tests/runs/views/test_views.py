@@ -1,4 +1,4 @@
-"""Where a run stands, as command line, tools and assignments are told: who may take what, and since when."""
+"""How a run stands, in command line, tools and assignments: which agents may take which state, and since when."""
 
 from dcf.runs.views.status import StateView
 from dcf.values.instants import from_text

@@ -1,4 +1,4 @@
-"""A run moves on by what its agents do: chains, choices, loops, pools, takeovers; nobody conducts."""
+"""Agents move a run by their work, without an orchestrator: chains, choices, loops, pools, takeovers."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -78,7 +78,7 @@ def test_a_choice_without_a_matching_rule_fails_the_run_when_it_says_so(world: W
     }  # fmt: skip
 
 
-def test_a_loop_opens_its_states_again_with_higher_epochs_and_keeps_the_earlier_visits_in_the_history(
+def test_a_loop_opens_its_states_with_higher_epochs_and_history_keeps_all_visits(
     world: World,
 ) -> None:
     run, epochs = world.create(loop()), []
@@ -99,7 +99,7 @@ def test_a_loop_opens_its_states_again_with_higher_epochs_and_keeps_the_earlier_
     assert {doc.attempts for doc in world.docs(run).values()} == {1}, "each visit counts its own attempts"
 
 
-def test_what_a_worker_of_an_earlier_visit_sends_late_changes_nothing_in_the_present_one(world: World) -> None:
+def test_late_calls_of_a_worker_of_an_earlier_visit_change_nothing(world: World) -> None:
     run = world.create(loop())
     old = world.acquire(run, "Work")
     world.complete(run, "Work", old, {"visit": 1})
@@ -241,7 +241,7 @@ def test_what_does_not_exist_is_said_by_name(world: World) -> None:
 
 
 def vanish(world: World, run: str) -> None:
-    """As if the run's retention were over."""
+    """As if the run's retention had passed."""
     world.ask("DEL", *world.keys_of(run))
 
 
@@ -298,7 +298,7 @@ def test_eight_creators_at_once_make_one_run(real: World) -> None:
     assert real.event_types(wish.workflow_id) == ["RunCreated", "StateEntered"]
 
 
-def test_eight_creators_of_different_runs_with_one_name_leave_one_and_the_others_are_told(real: World) -> None:
+def test_of_eight_creators_of_one_name_one_succeeds_and_the_others_are_refused(real: World) -> None:
     run = real.name()
     wishes = [real.wish(chain(f"S{number}"), run) for number in range(8)]
     with ThreadPoolExecutor(8) as threads:

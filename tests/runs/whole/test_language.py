@@ -1,4 +1,4 @@
-"""What the language adds to a run: retries, catchers, waits and timeouts, kept by the clock; JSONata and variables."""
+"""The language in a run: retries, catchers, waits and timeouts of the timer loop; JSONata and variables."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def test_a_failure_that_is_retried_gives_the_task_back_for_later(world: World) -
     assert world.event_types(run, "Work")[-1] == "StateRetried"
 
 
-def test_when_the_time_of_the_retry_has_come_the_agent_is_told_and_gets_the_same_input(world: World) -> None:
+def test_at_the_time_of_the_retry_the_agent_is_notified_and_gets_the_same_input(world: World) -> None:
     run = world.create(retrying(), run_input={"x": 1}, agents={"Work": "ann"})
     world.fail(run, "Work", world.acquire(run, "Work", "ann"), "Busy")
 

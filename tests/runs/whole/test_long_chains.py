@@ -1,4 +1,4 @@
-"""Long chains of states that nobody works on: they go on in further transactions, by the clock too, to a clear end."""
+"""Long chains of states without workers continue in further transactions, by the timer loop too, to a clear end."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -23,7 +23,7 @@ TOO_MANY = 30_000
 
 
 def counting(following: str, body: Document | None = None) -> Document:
-    """A loop that adds one to `n`, goes through `body`, and is over when `n` is `until`."""
+    """A loop that adds one to `n`, goes through `body`, and ends when `n` is `until`."""
     more = body or {}
     names = [*more, "Enough"]
     inner = {name: state | {"Next": after} for (name, state), after in zip(more.items(), names[1:], strict=True)}
@@ -36,7 +36,7 @@ def counting(following: str, body: Document | None = None) -> Document:
 
 
 def passing(length: int, following: str) -> Document:
-    """So many Pass states in a row."""
+    """A number of Pass states in a row."""
     names = [f"P{number}" for number in range(length)]
     return {name: {"Type": "Pass", "Next": after} for name, after in pairwise([*names, following])}
 

@@ -131,7 +131,7 @@ def test_agents_that_work_at_the_same_time_do_every_piece_once(
 
 
 def work(world: World, run: str, agent: str) -> int:
-    """Claim and complete until the run is over; how much was done."""
+    """Claim and complete until the run has ended; return the count of completions."""
     done = 0
     while True:
         leased = world.claim(run, agent)
@@ -147,12 +147,12 @@ def calls(made: Any) -> Counter[str]:
 
 
 def happenings(trace: Any) -> Counter[tuple[str, str]]:
-    """What happened where; a state that a Catcher leads on from is `exited` in both."""
+    """Events by place; a state that a Catcher leads on from is `exited` in both."""
     return Counter((event["event"], event["path"]) for event in trace if event["event"] != "caught")
 
 
 def expected(found: Any) -> Any:
-    """What was recorded, or what the pure engine says."""
+    """The recorded result, or that of the pure engine."""
     if "expected" in found:
         return found["expected"]
     return simulate(found["definition"], found["input"], found["task_mocks"], files=found["texts"])
@@ -186,7 +186,7 @@ def assert_all_is_over(site: World, crew: Crew) -> None:
 
 
 def assert_late_holders_are_refused(site: World, crew: Crew) -> None:
-    """Who comes back after the end changes nothing, and is not told a lie."""
+    """A worker that comes back after the end changes no document, and gets a true answer."""
     before = site.raw_docs(crew.run)
     for held in (*crew.lost, *crew.held):
         assert isinstance(site.renew(crew.run, held.state, held.token), Refusal)

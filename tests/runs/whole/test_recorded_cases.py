@@ -94,7 +94,7 @@ def files(case: Any) -> dict[str, str]:
 
 
 def happenings(trace: Any) -> Counter[tuple[str, str]]:
-    """What happened where; a state that a Catcher leads on from is `exited` in both."""
+    """Events by place; a state that a Catcher leads on from is `exited` in both."""
     return Counter((event["event"], event["path"]) for event in trace if event["event"] != "caught")
 
 
@@ -105,7 +105,7 @@ def timeless(value: Any) -> Any:
 
 @rows("kind", ["Task", "Map", "Pass", "Wait", "Choice", "Succeed", "Fail"])
 def test_the_cases_go_through_every_kind_of_state(kind: str) -> None:
-    """Parallel is in none of them; its own tests stand in test_orders_of_workers and tests/runs/scopes."""
+    """None of them has a Parallel; its own tests are in test_orders_of_workers and tests/runs/scopes."""
     assert any(f'"Type": "{kind}"' in json.dumps(case["definition"]) for case in RUNS)
 
 

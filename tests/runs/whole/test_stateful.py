@@ -54,7 +54,7 @@ def machine() -> Document:
 
 @dataclass
 class Grant:
-    """A lease that an agent was given, and what it has since been told about it."""
+    """A lease of an agent, and the later notifications about it."""
 
     state: str
     agent: str
@@ -213,7 +213,7 @@ class Agents(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def pulse(self, data: st.DataObject) -> None:
-        """What control waits for is told to somebody of its pool, be it again."""
+        """An agent of its pool is notified of each state that control waits for, perhaps again."""
         ready = [name for name, doc in self.docs.items() if self.is_running() and doc.is_claimable(doc.lease.epoch + 1)]
         for state in data.draw(st.sets(st.sampled_from(ready))) if ready else ():
             self.world.make_due(self.run, state)
@@ -347,7 +347,7 @@ class Agents(RuleBasedStateMachine):
     @precondition(lambda self: self.is_held or self.is_running())
     @rule()
     def delete(self) -> None:
-        """What runs, or is on hold, is not deleted; all else is at the end."""
+        """A run that is running or on hold is not deleted; all others are at the end."""
         answer = self.world.retention.delete(self.run)
         assert isinstance(answer, Refusal)
         assert answer.code == ("run_live" if self.is_running() else "on_hold")
@@ -405,7 +405,7 @@ class Agents(RuleBasedStateMachine):
         return sum(event.data["epoch"] == grant.epoch for event in found)
 
     def told_the_truth(self, grant: Grant, answer: Updated | Refusal, output: object) -> None:
-        """What was applied is repeated, whatever came between; other content is refused, and so is what never was."""
+        """An applied request is repeated, also after other changes. Other content and unknown requests are refused."""
         if "complete" not in grant.applied:
             assert isinstance(answer, Refusal)
         elif grant.applied["complete"]["output"] == output:
@@ -476,7 +476,7 @@ class Agents(RuleBasedStateMachine):
             elif self.over is None:
                 told_planner = {event["type"] for event in self.world.messages("boss")}
                 assert "run_finished" in told_planner
-                assert told_planner <= {"run_finished", "run_blocked"}  # whoever asks is not told of the second
+                assert told_planner <= {"run_finished", "run_blocked"}  # a caller gets no notification of its own call
             assert (
                 not [doc for doc in self.docs.values() if doc.status in OPEN and not doc.is_ready] or self.is_running()
             )
@@ -495,7 +495,7 @@ class Agents(RuleBasedStateMachine):
 
 
 def check_agents(connections: Connections, onlooker: Connections, *, examples: int) -> None:
-    """Let agents do so many sequences of 25 steps on this server."""
+    """Let agents do a number of sequences of 25 steps on this server."""
 
     class OnServer(Agents):
         pass

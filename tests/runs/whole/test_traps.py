@@ -44,7 +44,7 @@ def test_d10_nobody_writes_a_held_state_without_the_token_of_its_holder(world: W
     assert world.output(run, "A") is None
 
 
-def test_d10_a_holder_that_was_replaced_writes_nothing_even_after_the_new_one_is_done(world: World) -> None:
+def test_d10_a_replaced_holder_writes_nothing_even_after_the_new_one_has_ended(world: World) -> None:
     run = world.create(chain("A", "B"), agents={"A": ("x", "y")})
     late = world.acquire(run, "A", "x")
     world.expire_lease(run, "A")
@@ -201,7 +201,7 @@ def test_d22_a_lost_race_is_the_servers_to_repeat_not_the_callers(real: World) -
 # Section 3: documents
 
 
-def test_d24_the_same_id_with_another_workflow_is_refused_with_both_hashes_and_changes_nothing(world: World) -> None:
+def test_d24_one_id_with_another_workflow_is_refused_with_both_hashes(world: World) -> None:
     first, second = world.wish(chain("A")), world.wish(chain("A", "B"))
     run = first.workflow_id
     world.plane.create(first)

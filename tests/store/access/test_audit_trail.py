@@ -1,4 +1,4 @@
-"""Changes outside runs are told before they are made, and how they ended."""
+"""Changes outside runs are recorded before they are made, and with their outcome."""
 
 import secrets
 from contextlib import nullcontext

@@ -116,7 +116,7 @@ def test_receipts_count_as_bytes_until_they_expire(lonely: Connections) -> None:
 
 
 def test_a_redis_that_forgot_every_script_counts_on(lonely: Connections) -> None:
-    """As one that took another's place: the scripts are sent, not named by their digests."""
+    """As a server that replaced another: the scripts are sent, not named by their digests."""
     text = _new_key(lonely)
     lonely.send(("SCRIPT", "FLUSH"))
     assert AccessKeys(lonely).admit(text) is not None

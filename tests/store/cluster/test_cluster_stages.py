@@ -65,7 +65,7 @@ def test_every_command_is_sent_once_and_each_node_has_its_order(given: list[tupl
         assert order == sorted(order)
         assert all(nodes[at] == node for at in order)
     reached = -1
-    for stage in found:  # a write is never before or beside what came before it at another node
+    for stage in found:  # a write is never before or together with its predecessor at another node
         for places in stage.values():
             for at in places:
                 if commands[at] == WRITE:

@@ -1,4 +1,4 @@
-"""What one script does on a single server is done in steps where its keys are in several slots, with the same outcome.
+"""A script of a single server is done in steps where its keys are in several slots, with the same outcome.
 
 These tests take the steps on a single server, which does not need them; a cluster's own are in the store's contract.
 """
@@ -193,7 +193,7 @@ def test_reports_are_moved_to_the_books_once(split: Connections) -> None:
     assert split.send(("ZSCORE", OWED, run.workflow_id)) == [None]
 
 
-def test_a_report_that_is_in_the_book_already_when_its_mover_dies_is_added_to_the_run_alone(split: Connections) -> None:
+def test_a_report_in_the_book_whose_mover_dies_is_added_to_the_run_alone(split: Connections) -> None:
     run, agent, books = RunKeys(f"t-{new_token()[-12:]}"), f"agent-{new_token()[-8:]}", UsageBooks(split)
     owe(split, run, agent, 10)
     (((entry_id, fields),),) = split.send(("XRANGE", run.spent, "-", "+"))

@@ -64,7 +64,7 @@ def using(world: World) -> Iterator[Callable[[], object]]:
 # Servers that will not do
 
 
-def test_a_server_without_the_json_module_is_refused_in_one_sentence_if_it_has_such_documents(tmp_path: Path) -> None:
+def test_a_server_without_the_json_module_that_has_such_documents_is_refused(tmp_path: Path) -> None:
     with redis_server(tmp_path, with_json=False) as port, redis.Redis(port=port) as client:
         client.set(keys.DOCUMENT_FORM, "json")
         world = on(f"redis://127.0.0.1:{port}")
@@ -177,7 +177,7 @@ def test_a_meta_key_of_a_foreign_type_is_a_clear_error(real: World) -> None:
         assert "changed by hand" in error.message
 
 
-def test_an_output_key_of_a_foreign_type_is_reported_as_a_part_not_applied_or_is_replaced(real: World) -> None:
+def test_an_output_key_of_a_foreign_type_is_reported_as_not_applied_or_is_replaced(real: World) -> None:
     """A string and a hash are replaced by the text of a document. RedisJSON replaces only what is its own."""
     run = real.create(chain("A", "B"))
     token = real.acquire(run, "A")
@@ -268,7 +268,7 @@ def test_a_sentinel_url_gives_login_and_database_to_the_master() -> None:
     assert [(kwargs["host"], kwargs["port"]) for kwargs in found] == [("one", 26379), ("two", 7000)]
 
 
-def test_a_password_with_escaped_characters_reaches_the_master_behind_a_sentinel_unescaped() -> None:
+def test_a_password_reaches_the_master_behind_a_sentinel_without_its_escapes() -> None:
     client = open_async_client("redis+sentinel://us%40er:p%3Aw%2F@one/mymaster")
     options = client.connection_pool.connection_kwargs
     assert (options["username"], options["password"]) == ("us@er", "p:w/")

@@ -1,4 +1,4 @@
-"""What Redis refuses for a while is an unavailable store with its reason in words, and the same call succeeds later."""
+"""A refusal of Redis for a while is an unavailable store with a reason in words, and the same call succeeds later."""
 
 import asyncio
 import shutil
@@ -141,7 +141,7 @@ def on(url: str, *, deadline_s: float = 0.1) -> World:
 
 
 @pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES)
-def test_a_write_refused_for_a_while_changes_nothing_and_succeeds_when_it_is_made_again(
+def test_a_write_that_is_refused_for_a_while_changes_nothing_and_succeeds_later(
     tmp_path: Path, trouble: Trouble
 ) -> None:
     with server_for(tmp_path, trouble) as (url, server):
@@ -159,7 +159,7 @@ def test_a_write_refused_for_a_while_changes_nothing_and_succeeds_when_it_is_mad
 
 
 @pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES)
-def test_a_transaction_whose_exec_is_refused_is_told_by_the_reason_and_nothing_of_it_is_there(
+def test_a_transaction_whose_exec_is_refused_names_the_reason_and_writes_nothing(
     tmp_path: Path, trouble: Trouble
 ) -> None:
     """Between two commands of one packet the server may come into trouble; Redis then drops all of it."""
@@ -198,7 +198,7 @@ def test_waiting_for_an_event_meets_the_same_trouble(tmp_path: Path, trouble: st
 
 @pytest.mark.parametrize(("trouble", "delivered"), [("OOM", False), ("READONLY", False), ("READONLY", True)])
 def test_taking_notifications_meets_the_same_trouble(tmp_path: Path, trouble: str, delivered: bool) -> None:
-    """The first who takes any makes the group of those who do, which is a write."""
+    """The first connection that takes any makes the group of its readers, which is a write."""
     with server_for(tmp_path, found := TROUBLES[trouble]) as (url, server):
         run = (world := on(url)).create(chain("A"), agents={"A": "a"})
         world.plane.kick_off(run, "start")
@@ -235,7 +235,7 @@ def test_a_server_that_stops_being_a_replica_meanwhile_is_not_even_noticed(tmp_p
 def test_a_commit_in_doubt_stays_unknown_although_redis_then_refuses_to_write(
     real: World, worlds: Callable[..., World], proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second try is refused for want of memory; that the first took effect nobody can exclude."""
+    """The second try is refused for want of memory, and the first may have taken effect."""
     run = real.create(chain("A"))
     world = worlds(proxy.url, deadline_s=deadline_after(3, monkeypatch))
     proxy.plan(Fault.CUT_BEFORE, meanwhile=lambda: real.ask("CONFIG", "SET", "maxmemory", 1))
@@ -305,7 +305,7 @@ def unreachable(url: str) -> tuple[str, str | None]:
     return raised.value.message, raised.value.place
 
 
-def test_why_redis_cannot_be_reached_is_said_and_where_it_was_looked_for_without_the_password(tmp_path: Path) -> None:
+def test_an_unreachable_redis_is_reported_with_its_address_and_without_the_password(tmp_path: Path) -> None:
     port = free_port()
     assert unreachable(f"redis://u:canary@127.0.0.1:{port}/1") == (
         "Redis cannot be reached: nobody listens there.",

@@ -1,4 +1,4 @@
-"""A Redis says which version of the key layout it has, and a dcf that does not know that one uses nothing of it."""
+"""A Redis records the version of its key layout. A dcf that does not know the version does not use it."""
 
 import json
 from collections.abc import Iterator

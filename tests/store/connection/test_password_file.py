@@ -1,4 +1,4 @@
-"""A password of Redis that changes while dcf runs: read from its file for every new connection, and shown to nobody."""
+"""A password of Redis that changes while dcf runs: read from its file for every new connection, and never shown."""
 
 import traceback
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ class Service:
         return self.url_of(f"redis://dcf@127.0.0.1:{self.port}/0")
 
     def url_of(self, url: str) -> str:
-        """What the settings make of a URL and the file."""
+        """The settings' address from a URL and the file."""
         address = Settings.model_validate({"redis_url": url, "redis_password_file": self.file}).redis_address
         assert address is not None
         return address
@@ -65,7 +65,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 
 def refusal(url: str) -> str:
-    """What a command over this URL is answered; nothing of it shows a password."""
+    """The answer to a command over this URL; no part of it shows a password."""
     connections = Connections(open_pool(url))
     with pytest.raises(StoreUnavailable) as raised:
         connections.send(("TIME",))

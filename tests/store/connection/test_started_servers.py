@@ -8,7 +8,7 @@ from tests.support.redis.servers import listens
 
 
 def test_a_server_that_has_made_its_socket_but_does_not_listen_yet_is_waited_for(short_directory: Path) -> None:
-    """A busy machine may stop redis-server between the two; whoever connects then is refused."""
+    """A busy machine may stop redis-server between the two; a client that connects then is refused."""
     place = short_directory / "early.sock"
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(place))

@@ -45,7 +45,7 @@ def port(authority: Authority, plain: int) -> Iterator[int]:
 
 
 def refused(url: str) -> str:
-    """What a command over this URL is answered."""
+    """The answer to a command over this URL."""
     connections = Connections(open_pool(url))
     with pytest.raises(StoreUnavailable) as raised:
         connections.send(("TIME",))
@@ -54,7 +54,7 @@ def refused(url: str) -> str:
 
 
 async def refused_wait(url: str) -> str:
-    """What who waits over this URL is told."""
+    """The message to a waiting client over this URL."""
     client = open_async_client(url)
     with pytest.raises(CONNECTION_ERRORS) as raised:
         await client.get("any")

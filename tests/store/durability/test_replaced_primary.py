@@ -1,7 +1,7 @@
-"""A primary that was paused, replaced and goes on knows nothing of what happened since: nobody is refused by its word.
+"""A primary that was paused, replaced and continues has old data: no caller is refused by its word.
 
-The process asked has a connection to the old primary left; whoever connects anew is led to the new one, as Sentinel
-would. With `wait_replicas` a refusal is confirmed like a write, and the old primary has no replica any more.
+The process has a connection to the old primary left. New connections lead to the new one, as Sentinel
+would. With `wait_replicas` a refusal is confirmed like a write, and the old primary has lost its replica.
 """
 
 import os
@@ -101,7 +101,7 @@ def is_linked(replica: World) -> bool:
 
 
 Prepare = Callable[[World, str, str], object]
-"""What the new primary was told of a run, by a token, while the old one was frozen."""
+"""The calls of a run to the new primary, by a token, while the old one was frozen."""
 
 
 def taken(world: World, run: str, token: str) -> None:
@@ -209,7 +209,7 @@ def test_a_refusal_costs_a_second_round_trip_only_where_replicas_confirm_it(
 
 
 def test_waiting_for_replicas_leaves_nothing_behind_for_ever(replaced: Replaced) -> None:
-    """Neither of a run that expires and is asked for again, nor of one that never was."""
+    """Neither of a run that expires and is read again, nor of a run that never was."""
     run = replaced.waiting.create(chain("A"), retention_s=100)
     replaced.waiting.finalize(run)
     replaced.waiting.notifications.pulse()

@@ -67,7 +67,7 @@ def acquire(plane: ControlPlane, run: str, token: str) -> Leased | Refusal:
 
 
 def hasty(world: World) -> ControlPlane:
-    """One that does not wait for long."""
+    """A server that does not wait for long."""
     return ControlPlane(RunStore(world.connections, deadline_s=0.5, wait_replicas=1), world.index)
 
 
@@ -115,7 +115,7 @@ def test_a_write_that_no_replica_confirms_is_unknown_and_may_be_repeated(
     assert repeated.outcome == "lease_already_held"
 
 
-def test_a_primary_that_becomes_a_replica_while_a_caller_waits_leaves_the_write_unknown(
+def test_a_primary_that_becomes_a_replica_during_a_wait_leaves_the_write_unknown(
     replicated: tuple[World, ControlPlane, Connections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Redis ends the WAIT with an error of its own, UNBLOCKED, which says nothing about the write before it."""
@@ -159,7 +159,7 @@ def test_a_document_outside_runs_is_on_the_replica_as_well(
         assert read_document(asking(follower), key) == {"done": True}
 
 
-def test_a_document_that_no_replica_confirms_is_unknown_and_its_repetition_is_recognised(
+def test_a_document_without_a_replicas_confirmation_is_unknown_and_can_be_repeated(
     replicated: tuple[World, ControlPlane, Connections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, _, follower = replicated
@@ -176,7 +176,7 @@ def test_a_document_that_no_replica_confirms_is_unknown_and_its_repetition_is_re
 
 
 def test_a_full_redis_confirms_nothing(replicated: tuple[World, ControlPlane, Connections]) -> None:
-    """What is asked beside the write is refused then, and a connection that wrote nothing waits for nobody."""
+    """Reads next to the write are refused then, and a connection without a write waits for no replica."""
     world, _, _ = replicated
     assert Edits(world.connections, wait_replicas=1).transact("doc:one", "r1", an_edit) == "new"
     world.ask("CONFIG", "SET", "maxmemory", "1")
@@ -187,7 +187,7 @@ def test_a_full_redis_confirms_nothing(replicated: tuple[World, ControlPlane, Co
 def test_an_event_that_no_replica_confirms_is_owed_until_one_does(
     replicated: tuple[World, ControlPlane, Connections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else a failover takes the event from the inbox, and nothing owes it any more."""
+    """Else a failover takes the event from the inbox, and no entry owes it."""
     world, _, follower = replicated
     monkeypatch.setattr("dcf.store.transaction.attempts._WAIT_MS", 50)
     monkeypatch.setattr("dcf.store.events.inbox._DEADLINE_S", 0.2)

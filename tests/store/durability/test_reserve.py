@@ -23,7 +23,7 @@ META, A = RUN.meta, RUN.state("A")
 
 
 class Sent:
-    """What goes to Redis over one connection; each digest is that of how often a key was asked for."""
+    """The commands that go to Redis over one connection; each digest is that of a count for a key."""
 
     def __init__(self) -> None:
         self.connection: Any = SimpleNamespace()

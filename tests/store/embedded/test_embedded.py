@@ -92,7 +92,7 @@ def append_only_file(server: EmbeddedServer) -> Path:
 
 
 def stopped_with(data_dir: Path, keys: int) -> EmbeddedServer:
-    """A server that wrote so many keys and is gone again."""
+    """A server that wrote a number of keys and has ended."""
     with start(data_dir) as server, connected(server) as client:
         pipeline = client.pipeline(transaction=False)
         for number in range(keys):
@@ -310,7 +310,7 @@ def test_a_killed_user_does_not_keep_the_server_alive(tmp_path: Path) -> None:
         assert not is_up(server)
 
 
-def test_files_left_by_a_crash_harm_neither_the_start_nor_the_process_that_has_the_pid_now(
+def test_files_left_by_a_crash_harm_neither_the_start_nor_the_owner_of_the_pid(
     tmp_path: Path,
 ) -> None:
     with start(tmp_path) as server:

@@ -166,7 +166,7 @@ def test_data_that_needs_a_module_is_told_as_another_servers(tmp_path: Path, mon
 
 
 def test_a_server_without_modules_writes_a_log_of_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Redis and Valkey both read it: another Python, with another server, goes on with the data."""
+    """Redis and Valkey both read it: another Python, with another server, continues with the data."""
     monkeypatch.setattr(server, "find_program", lambda: Program(server=REAL.server, known=REAL.known[:1]))
     with server.start(tmp_path / "data") as started, redis.Redis.from_url(started.url) as client:
         client.set("a", "1")

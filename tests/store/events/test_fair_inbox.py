@@ -1,4 +1,4 @@
-"""An inbox under abuse: who writes much keeps nobody else waiting, and what is over does not stay."""
+"""An inbox under abuse: a busy sender delays no other, and ended events do not stay."""
 
 import asyncio
 import uuid
@@ -271,7 +271,7 @@ class Model:
         self.world, self.take, self.agent = world, take, new_agent()
         self.unread: dict[str, str] = {}  # by thing: the newest event, which was not acknowledged
         self.last: dict[str, str] = {}  # by thing: the newest event, acknowledged or not
-        self.fresh: list[str] = []  # things that nobody has taken, in the order in which they are to come
+        self.fresh: list[str] = []  # events that no waiter has taken, in the order in which they are to come
         self.out: list[Message] = []
         self.acknowledged: set[str] = set()
 
@@ -313,7 +313,7 @@ class Model:
             self.unread.pop(thing)
 
     def later(self) -> None:
-        """Whoever took something and did not acknowledge it is dead."""
+        """A waiter that took an event and did not acknowledge it is dead."""
         grow_old(self.world, self.agent)
 
     def empty(self) -> None:
@@ -339,7 +339,7 @@ STEPS = st.lists(
 
 @given(steps=STEPS)
 @settings(max_examples=150)
-def test_no_event_is_lost_none_comes_after_its_acknowledgement_and_a_run_keeps_its_order(
+def test_each_event_arrives_before_its_acknowledgement_and_in_the_order_of_its_run(
     real_connections: Connections, onlooker: Connections, take: Taking, steps: list[tuple[str, int]]
 ) -> None:
     model = Model(World(connections=real_connections, onlooker=onlooker), take)
@@ -372,7 +372,7 @@ def test_an_inbox_whose_events_expired_before_its_counts_begins_anew(
 def test_with_many_writers_and_readers_at_once_every_event_is_handled_once(
     server: RestrictedRedis, worlds: Callable[..., World], agent: str
 ) -> None:
-    """Nobody dies, and everybody acknowledges: then nothing comes twice."""
+    """No waiter dies, and each acknowledges: then no event comes twice."""
     written = {(f"run-{writer}", number) for writer in range(4) for number in range(40)}
     handled: list[tuple[str, int]] = []
 

@@ -53,7 +53,7 @@ async def reader(server: RestrictedRedis) -> AsyncIterator[InboxReader]:
 
 
 async def waiting(reader: InboxReader, agent: str, timeout_s: float = LONG_S) -> "asyncio.Task[Message | None]":
-    """A wait that stands in line."""
+    """A wait in the queue."""
     before = len(waiters(reader, agent))
     task = asyncio.create_task(reader.next(agent, timeout_s))
     await turns(lambda: len(waiters(reader, agent)) > before)
@@ -73,7 +73,7 @@ def waiters(reader: InboxReader, agent: str) -> list[_Waiter]:
 
 
 async def turns(predicate: Callable[[], object]) -> None:
-    """Let the event loop go on until this is true."""
+    """Let the event loop continue until this is true."""
     async with asyncio.timeout(PATIENCE_S):
         while not predicate():  # noqa: ASYNC110 - it looks into what has no event
             await asyncio.sleep(0)
@@ -147,7 +147,7 @@ async def test_a_process_that_waits_gets_what_a_frozen_one_was_handed_before_its
     assert await received(await waiting(reader, agent)) == handed
 
 
-async def test_who_waited_before_another_process_was_handed_an_event_gets_it_when_that_one_is_silent(
+async def test_an_earlier_waiter_gets_an_event_when_the_process_that_has_it_is_silent(
     inbox: Inbox, reader: InboxReader, server: RestrictedRedis, agent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dcf.store.events.inbox.VISIBILITY_S", 1)

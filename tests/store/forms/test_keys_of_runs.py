@@ -1,4 +1,4 @@
-"""What other keys do to documents, and documents to them: expiry, deletion meanwhile, strings of other programs."""
+"""Other keys and documents affect each other: expiry, deletion meanwhile, strings of other programs."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

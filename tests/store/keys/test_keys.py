@@ -73,7 +73,7 @@ def test_a_state_named_like_another_key_does_not_become_it() -> None:
 @given(IDS, PATHS | TRICKY)
 def test_every_key_of_a_run_is_listed(workflow_id: str, path: str) -> None:
     run = RunKeys(workflow_id)
-    others = {"of", "every", "workflow_id", "taking"}  # the last is gone by itself
+    others = {"of", "every", "workflow_id", "taking"}  # the last expires
     named = [getattr(run, name) for name in dir(RunKeys) if name not in others and name[0] != "_"]
     made = {key(path) if callable(key) else key for key in named}
     made |= {run.of(kind) for kind in ("artifacts", "shelf", "uploads", "content")}  # those of `artifacts/keys.py`

@@ -44,7 +44,7 @@ def test_parts_are_put_and_removed_one_by_one(world: World) -> None:
     assert not world.records.put(name(), "tools", "tool-1", {})
 
 
-def test_an_agent_that_only_has_an_inbox_is_there_and_gets_a_record_when_it_needs_one(world: World) -> None:
+def test_an_agent_with_an_inbox_alone_exists_and_gets_a_record_when_it_needs_one(world: World) -> None:
     agent = name()
     assert world.records.get(agent) is None
     world.inbox.put(agent, "event-1", {"workflow_id": "w"})

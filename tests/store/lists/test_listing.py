@@ -1,6 +1,6 @@
-"""What the lists across runs name, and what they must: nothing is lost when one Redis takes another's place.
+"""The lists across runs name the runs that they must: no entry is lost when one Redis replaces another.
 
-A is the Redis that everybody uses; between two packets B takes its place and has nothing that A was told since.
+A is the Redis that all use. Between two packets B replaces it, without the later writes of A.
 """
 
 from collections.abc import Callable, Iterator
@@ -155,7 +155,7 @@ def test_what_the_clock_saw_on_the_old_redis_it_does_not_do_on_the_new_one(
         world.plane.create(wish)
     failover.a.do(run, "A")
     failover.a.finalize(run)
-    failover.a.notifications.pulse()  # its planner is told
+    failover.a.notifications.pulse()  # its planner is notified
     failover.at_packet(number, fault)
     try:
         failover.world.notifications.pulse()
@@ -170,7 +170,7 @@ def test_what_the_clock_saw_on_the_old_redis_it_does_not_do_on_the_new_one(
 def test_what_a_sweep_saw_on_the_old_redis_it_does_not_mend_on_the_new_one(
     failover: Failover, number: int, fault: Fault
 ) -> None:
-    """On A a run is on no list, and a list names nothing; on B it is just the other way."""
+    """On A a run is on no list, and a list names no run; on B it is the other way."""
     lost, named = failover.a.create(chain("A")), failover.b.create(chain("A"))
     failover.a.ask("DEL", keys.RUNS, keys.LIVE)
     failover.a.ask("ZADD", keys.RUNS, 1, named)

@@ -277,7 +277,7 @@ def test_a_search_that_wants_few_runs_reads_few_entries_of_each_list(four: World
 
 
 def told_until(last: list[str], seen: Any) -> Iterator[list[str]]:
-    """The commands that a server carried out, as its monitor tells of them, up to the last one."""
+    """The commands of a server up to the last one, as its monitor reports them."""
     while (words := seen.next_command()["command"].split()) != last:
         yield words
 
@@ -332,7 +332,7 @@ def test_a_search_that_looks_at_many_runs_goes_on_where_it_stopped(
     assert work(four, 5, **query) == [(run, "A")]
 
 
-# Writing, and what the clock does
+# Writes of the timer loop
 
 
 def entries(world: World, run: str) -> list[str]:
@@ -443,7 +443,7 @@ def due_in_four(four: World, server: RestrictedRedis, mine: str) -> tuple[Meddli
 
 
 @rows("packets", range(6))
-def test_a_run_that_changes_while_the_clock_settles_it_in_steps_is_never_noted_too_late(
+def test_a_run_that_changes_while_the_clock_settles_it_is_never_noted_too_late(
     four: World, server: RestrictedRedis, mine: str, packets: int
 ) -> None:
     pool, through, run = due_in_four(four, server, mine)
@@ -459,10 +459,10 @@ def test_a_run_that_changes_while_the_clock_settles_it_in_steps_is_never_noted_t
 
 
 @rows("packets", range(4))
-def test_a_commit_that_announced_itself_while_the_clock_settles_in_steps_is_repeated_or_noted(
+def test_a_commit_during_the_settling_of_the_clock_is_repeated_or_noted(
     four: World, server: RestrictedRedis, mine: str, packets: int
 ) -> None:
-    """It enters its time in vain before the clock writes its own, and commits after the clock has finished."""
+    """It enters its time without effect before the timer loop writes its own, and commits after the loop."""
     pool, through, run = due_in_four(four, server, mine)
     own = four.store.keys(run)
     soon = four.outbox.attention(run).now + 5_000_000
@@ -479,7 +479,7 @@ def test_a_commit_that_announced_itself_while_the_clock_settles_in_steps_is_repe
 
 
 @rows("packets", range(6))
-def test_a_clock_that_dies_while_it_settles_in_steps_leaves_nothing_that_is_noted_too_late(
+def test_a_clock_that_dies_while_it_settles_notes_no_run_too_late(
     four: World, server: RestrictedRedis, mine: str, packets: int
 ) -> None:
     pool, through, run = due_in_four(four, server, mine)

@@ -223,7 +223,7 @@ def test_an_entry_whose_time_is_over_goes_by_itself(connections: Connections, na
 
 
 def test_offset_without_limit(index: TextIndex) -> None:
-    """An offset works by itself, over the end too."""
+    """An offset works alone, also beyond the end."""
     for number in range(10):
         index.put(entry(number, "apple"))
     for text in ("", "apple"):
@@ -258,7 +258,7 @@ _BOOLEAN = (
 def test_pages_show_each_entry_once_whatever_the_size_of_a_block(
     index: TextIndex, monkeypatch: pytest.MonkeyPatch, block: int, seed: int
 ) -> None:
-    """What an index finds is what `TextQuery.score` says of each entry."""
+    """An index finds the entries that `TextQuery.score` accepts."""
     monkeypatch.setattr(text_index, "BLOCK", block)
     chance = random.Random(seed)
     entries = [_drawn(chance, number) for number in range(60)]
@@ -329,7 +329,7 @@ def test_entries_of_the_same_moment_are_paged_too(index: TextIndex, monkeypatch:
 
 
 def at_one_time(entry_id: str, number: int, *, at: int = NOW) -> TextEntry:
-    """Return an entry that has the same time as all others, and an id that says nothing of its number."""
+    """Return an entry with the same time as all others, and an id without its number."""
     return replace(entry(number, "apple", "pear", tag=("a", "b"), other="x"), entry_id=entry_id, at=at)
 
 

@@ -51,7 +51,7 @@ WANTED: dict[str, Any] = {
     "other": OtherRun(run="s", reads=ReadSet()),
 }
 NOT_ASKED_FOR = {"now", "meta", "meta_document", "void", "page", "taken", "held"}
-"""What every snapshot has, or a page of open states brings with it."""
+"""The rows of every snapshot, and those that come with a page of open states."""
 
 
 def names(record: type) -> set[str]:

@@ -1,4 +1,4 @@
-"""The one door to Redis: two round trips, a lost race decides again, and the caller is told the truth."""
+"""The one door to Redis: two round trips, a lost race decides again, and the caller gets a true answer."""
 
 import threading
 from collections import Counter

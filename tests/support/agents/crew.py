@@ -1,7 +1,7 @@
 """A crew with prepared answers that takes one run to its end, by the calls that agents and the clock make.
 
 Which state is taken next, who dies and what is called twice is drawn from a seed; how the run ends must not depend
-on it. Nothing is waited for: when nobody can work, time runs ahead to what the clock has listed.
+on it. No call waits: when no agent can work, time advances to the next entry of the timer loop.
 """
 
 import random
@@ -84,14 +84,14 @@ class Crew:
         return self.world.store.definition(self.run) is not None
 
     def finish(self) -> dict[str, Any]:
-        """Work until the run is over; how it ended."""
+        """Work until the run has ended; return how it ended."""
         for _ in range(_MOST_STEPS):
             if not self.step():
                 return self.ending()
-        raise AssertionError(f"the run goes on after {_MOST_STEPS} steps")
+        raise AssertionError(f"the run continues after {_MOST_STEPS} steps")
 
     def step(self) -> bool:
-        """Take a state, or answer for one, or let time run; whether the run goes on."""
+        """Take a state, or answer for one, or let time pass; return True if the run continues."""
         if self.held and (len(self.held) >= self.hands or self.fate.strikes(0.5)):
             self.answer(self.held.pop(self.fate.luck.randrange(len(self.held))))
             return True
@@ -154,7 +154,7 @@ class Crew:
             self.lost.append(held)
 
     def answer_from_outside(self) -> bool:
-        """Answer for what one state waits for that no agent works on; whether there was one that anybody answers."""
+        """Answer for a state that waits without an agent; return True if there was such a state."""
         for path, doc in self.world.docs(self.run).items():
             if not doc.waits_outside:
                 continue
@@ -186,7 +186,7 @@ class Crew:
             self.held.append(held)
 
     def request(self, held: Held, answer: Answer) -> dict[str, Any] | None:
-        """What the holder writes; None if it never does although its time is limited."""
+        """The output of the holder; None if it never completes although its time is limited."""
         if "output" in answer:
             return {"status": Status.SUCCEEDED, "output": answer["output"]}
         if answer.get("timed_out") or answer.get("never"):
@@ -206,7 +206,7 @@ class Crew:
     # Time
 
     def let_time_run(self) -> bool:
-        """To the next time that the clock must look at something, which it then does."""
+        """Advance to the next time at which the timer loop must look, and let it look."""
         self.idle += 1
         found = ahead.until_next(self.world, self.run)
         if not found and self.fate.deaths and self.idle < _MOST_IDLE:
@@ -218,7 +218,7 @@ class Crew:
             self.fate.call(lambda member=member: ahead.look_at(self.world, self.run, member))  # type: ignore[misc]
         return True
 
-    # What became of it
+    # Outcomes
 
     def ending(self) -> dict[str, Any]:
         meta = self.world.meta(self.run)

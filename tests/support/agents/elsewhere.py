@@ -39,7 +39,7 @@ class Elsewhere:
 
 
 def owing(world: World, **agents: Any) -> str:
-    """A run in which A is done and B's agent was not told yet; it is the only one that the clock looks at."""
+    """A run with A done, before the notification of B's agent. The timer loop looks at this run alone."""
     world.forget_others()
     run = world.create(chain("A", "B"), agents={"A": "a", "B": "b"} | agents, planner="boss")
     world.plane.kick_off(run, "initial")

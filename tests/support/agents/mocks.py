@@ -1,4 +1,4 @@
-"""What the tasks of a recorded run answered, and the files it read, served to whoever does the work.
+"""The answers of the tasks of a recorded run and the files it read, served to its workers.
 
 An answer is `{output}`, `{error, cause}`, `{timed_out, error}` or `{never}`; with an `input` it serves a call of just
 that input first.
@@ -26,7 +26,7 @@ class Mocks:
         return answers.pop(number) if answers else {"output": given, "unprepared": True}
 
     def give_back(self, name: str, answer: Answer) -> None:
-        """Nobody heard this answer: the next call gets it."""
+        """No caller received this answer: the next call gets it."""
         if not answer.get("unprepared"):
             self._answers[name].insert(0, answer)
 

@@ -51,7 +51,7 @@ def worker(
 
 
 def report(function: TaskFunction) -> dict[str, Any]:
-    """What a worker with this function writes."""
+    """The output of a worker with this function."""
     tools = FakeTools()
     worker(tools, {"A": function}).handle(event())
     (written,) = tools.arguments("update_workflow_control_plane")

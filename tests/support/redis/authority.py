@@ -41,7 +41,7 @@ def new_authority(directory: Path) -> Authority:
 
 @contextmanager
 def tls_in_front(authority: Authority, plain: int, *, asks_clients: bool = False) -> Iterator[int]:
-    """Speak TLS on a loopback port for a server on another: no Redis that the tests install can do it by itself.
+    """Speak TLS on a loopback port for a server on another: no Redis that the tests install can do it.
 
     With `asks_clients` a client needs a certificate of the same authority.
     """

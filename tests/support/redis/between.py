@@ -16,7 +16,7 @@ _CHANGED: Final = ("send_packed_command", "read_response", "arrived")
 
 
 class PoolBetween:
-    """What all such pools do; one of them says what it puts between by `between`."""
+    """The common part of all such pools; `between` of a pool says what it puts between."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

@@ -73,7 +73,7 @@ class Node:
         wait_until(lambda: self.is_over() or listens(self.port, self.address))
 
     def is_over(self) -> bool:
-        """Whether the process has ended by itself: another took one of its ports first."""
+        """True if the process has ended on its own: another took one of its ports first."""
         return self.process is None or self.process.poll() is not None
 
     def is_own(self) -> bool:
@@ -92,7 +92,7 @@ class Node:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Have the node do nothing, as one that is cut off, until the block ends."""
+        """Freeze the node until the block ends."""
         assert self.process is not None
         os.kill(self.process.pid, signal.SIGSTOP)
         try:
@@ -130,7 +130,7 @@ class Cluster:
         return f"redis+cluster://{user}:{self.passwords[user]}@{hosts}"
 
     def refusals(self) -> list[str]:
-        """What dcf tried and may not do."""
+        """The commands that dcf tried and may not call."""
         found = [one for node in self.alive() for one in map(_pairs, node.ask("ACL", "LOG"))]
         return [f"{one['object']} ({one['context']})" for one in found if one["username"] == "dcf"]
 
@@ -150,7 +150,7 @@ class Cluster:
         return next(one for one in self.alive() if one is not node and f"slave {node.node_id}" in _myself(one))
 
     def move(self, slot: int, to: Node, *, at_once: int = 10, pause_s: float = 0.0) -> None:
-        """Move a slot and its keys to another primary, as resharding does: so many keys at once, and then a pause."""
+        """Move a slot and its keys to another primary, as resharding does: N keys at once, and then a pause."""
         source = self.owner(slot)
         if source is to:
             return
@@ -256,9 +256,9 @@ def _myself(node: Node) -> str:
 def redis_cluster(
     directory: Path, *options: str, size: int = 3, serving: int | None = None, hosts: Sequence[Host] = (HERE,)
 ) -> Iterator[Cluster]:
-    """Run a cluster until the block ends: so many primaries, and a replica of each, on these hosts in turn.
+    """Run a cluster until the block ends: N primaries, and a replica of each, on these hosts in turn.
 
-    So many of the primaries serve slots, all if it is not said. The users are those of a deployment
+    The first `serving` primaries have slots, by default all. The users are those of a deployment
     (`deploy/redis/users.acl`). That dcf tried what they forbid is an error.
     """
     passwords = {user: secrets.token_hex(16) for user in ("dcf", "operator", ADMIN)}

@@ -74,7 +74,7 @@ class DocumentForm(Protocol):
         """Write a whole document. A key that expires keeps its expiry."""
 
     def set_member(self, ask: Ask, key: str, steps: tuple[str | int, ...], value: object) -> None:
-        """Set a member at once, whoever else writes the document. What holds the member must be there."""
+        """Set a member at once, also while others write the document. The parent of the member must exist."""
 
     def is_document(self, ask: Ask, key: str | bytes) -> bool:
         """Whether a key holds a document."""

@@ -1,7 +1,7 @@
 """A Redis as lines of JSON, one for each key: read from any server, and written to any other by ordinary commands.
 
-A file of Redis (RDB, AOF) would need the same server and its modules, and nobody could read a change of it. Documents
-are written by `documents`, so a dump can be restored in either form. What the keys mean is not known here.
+A file of Redis (RDB, AOF) would need the same server and its modules, and a change of it could not be read. Documents
+are written by `documents`, so a dump can be restored in either form. This module does not know the meaning of keys.
 """
 
 import json
@@ -13,7 +13,7 @@ from tests.support.redis.documents import is_document, read_document, write_docu
 Line: TypeAlias = Mapping[str, Any]
 
 Client: TypeAlias = Any
-"""A client of redis-py that decodes nothing. redis-py types its replies as if they were decoded or not."""
+"""A client of redis-py that does not decode. redis-py types its replies as if they were decoded or not."""
 
 _MS: Final = 1000
 
@@ -31,12 +31,12 @@ def lines_of(client: Client) -> Iterator[Line]:
 
 
 def text_of(line: Line) -> str:
-    """Return a line as it stands in a file."""
+    """Return a line of a file."""
     return json.dumps(line, separators=(",", ":"))
 
 
 def restore(client: Client, lines: Iterable[Line]) -> None:
-    """Write all keys. What expires begins its life anew."""
+    """Write all keys. The life of a key that expires starts again."""
     for line in lines:
         _WRITE[line["type"]](client, line["key"], line["value"])
         if "life_s" in line:

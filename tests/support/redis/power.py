@@ -12,7 +12,7 @@ from tests.support.redis.between import PoolBetween, Replied, Sending
 class Outlet(PoolBetween):
     """Connections of one process to a server that loses power before a packet of theirs, if a test says so.
 
-    The server goes on; what a run had at `note` is written back by an onlooker, and the connection breaks.
+    The server continues; an onlooker writes back the keys that a run had at `note`, and the connection breaks.
     """
 
     def __init__(self, pool: Pool, onlooker: Connections) -> None:
@@ -29,7 +29,7 @@ class Outlet(PoolBetween):
         self._kept = dict(zip(keys, self._onlooker.send(*(("DUMP", key) for key in keys)), strict=True))
 
     def strikes(self, after: int, work: Callable[[], object]) -> bool:
-        """Do the work, and lose power after so many packets of it; whether it sent more than these."""
+        """Do the work, and lose power after this number of packets; return True if it sent more than these."""
         self._passing = after
         work()
         has_struck, self._passing = self._passing is None, None

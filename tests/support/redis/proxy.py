@@ -28,7 +28,7 @@ class Fault(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class Plan:
-    """`command` None is any; so many packets with it pass by before."""
+    """`command` None is any; this number of packets with it pass before."""
 
     command: bytes | None
     fault: Fault
@@ -66,11 +66,11 @@ class Proxy:
         self._plans.append(Plan(command=name, fault=fault, meanwhile=meanwhile, before=before))
 
     def lead_to(self, server_socket: Path) -> None:
-        """Lead whoever connects from now on to another server."""
+        """Lead new connections to another server."""
         self._target = str(server_socket)
 
     def break_all(self) -> None:
-        """Break all connections; who connects anew is led to where the proxy leads now."""
+        """Break all connections; new connections lead to the proxy's present server."""
         for open_socket in list(self._open):
             with suppress(OSError):
                 open_socket.shutdown(socket.SHUT_RDWR)
@@ -81,7 +81,7 @@ class Proxy:
         return not self._plans
 
     def stop_listening(self) -> None:
-        """From now on nobody can connect; open connections stay."""
+        """Refuse new connections from now on; open connections stay."""
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

@@ -20,7 +20,7 @@ _READ: Final[Mapping[bytes, Callable[[bytes], Command]]] = {
 _GONE: Final = b"none"
 
 GONE_S: Final = -2
-"""What TTL says of a key that is not there; of one that does not expire it says -1."""
+"""TTL's reply for a missing key; for a key that does not expire it is -1."""
 
 
 def everything_in(connections: Connections) -> str:
@@ -39,13 +39,13 @@ def value_of(connections: Connections, key: bytes) -> str:
 
 
 def content_of(ask: Ask, key: str | bytes) -> object:
-    """What a key holds, equal to what it held before if nothing of it changed."""
+    """The content of a key, equal to its earlier content if no part of it changed."""
     return read_text(ask, key) if is_document(ask, key) else ask("DUMP", key)
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a key holds, and whether it expires by itself."""
+    """The content of a key, and whether the key expires."""
 
     content: object
     expires: bool

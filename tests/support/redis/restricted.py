@@ -67,7 +67,7 @@ class RestrictedRedis:
                 assert_keys_are_ours(found)
 
     def refusals(self, user: str = "dcf") -> list[str]:
-        """What this user tried and may not do."""
+        """The commands that this user tried and may not call."""
         with self.admin() as admin:
             return [f"{one['object']} ({one['context']})" for one in admin.acl_log() if one["username"] == user]
 
@@ -88,7 +88,7 @@ RUNNING: Final[list[RestrictedRedis]] = []
 def restricted_redis(directory: Path, *, is_whole_site: bool = False) -> Iterator[RestrictedRedis]:
     """Run it until the block ends; that dcf tried what a deployment forbids is an error.
 
-    Its own directory is beside `directory` and has that name at its beginning, since several folders may use a fixture.
+    Its own directory is next to `directory` and its name begins with it, since several folders may use a fixture.
     """
     directory = Path(tempfile.mkdtemp(prefix=f"{directory.name}-", dir=directory.parent))
     found = RestrictedRedis(

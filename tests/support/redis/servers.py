@@ -24,17 +24,17 @@ MODULES = LOAD_JSON if STORED.name == "json" else ()
 """Options of a server that has what the documents of this run of the tests need."""
 
 _FIRST_PORT = 10_000
-"""The first port that is taken: below those that a kernel gives to whoever asks for any, so that none is given away
+"""The first port that is taken: below those that a kernel gives to any caller, so that none is given away
 before a server listens at it, or while one is started again. Those of the buses of clusters, 10,000 above, are too."""
 
 _PORTS = 1_000
-"""Each worker of pytest-xdist has so many of its own, one after the other, from anywhere on."""
+"""Each worker of pytest-xdist has this number of its own, one after the other, from a random start."""
 
 _NUMBERS = itertools.count(secrets.randbelow(_PORTS))
 
 
 def free_port() -> int:
-    """A port that nobody has."""
+    """A free port."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 10
     while True:
         port = _FIRST_PORT + worker * _PORTS + next(_NUMBERS) % _PORTS

@@ -1,7 +1,7 @@
 """Runs the tests as on a Redis Cluster, on one server that has all slots and refuses commands with keys of several.
 
-Set DCF_CHECK_SLOTS to a file: the tests' server is then in cluster mode, every command is sent with hash tags, and what
-has its keys in several slots is written to that file and fails its test. Imported before all else of dcf, by conftest.
+Set DCF_CHECK_SLOTS to a file: the tests' server is then in cluster mode, every command is sent with hash tags, and each
+command with keys in several slots is written to that file and fails its test. conftest imports it before all of dcf.
 """
 
 import os

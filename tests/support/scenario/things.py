@@ -1,4 +1,4 @@
-"""What the calls of a scenario are about: runs of every kind, and what else is kept. Each is made when it is named."""
+"""The subjects of a scenario's calls: runs of every kind, and other stored things. Each is made when it is named."""
 
 import secrets
 from collections.abc import Callable, Mapping
@@ -44,7 +44,7 @@ class Things:
     def __init__(self, ask: Ask, folder: Path) -> None:
         self._ask = ask
         self.mark: Final = secrets.token_hex(4)
-        """What no other instance has in its names."""
+        """A text that no other instance has in its names."""
         self.folder: Final = folder / self.mark
         """A directory of its own."""
         self.folder.mkdir()

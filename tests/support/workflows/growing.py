@@ -92,14 +92,14 @@ class Server:
             self.world.do(run, name)
 
     def snapshot(self, run: str) -> tuple[Units, Snapshot]:
-        """Everything that is known of the run, as it stands in Redis."""
+        """All documents of the run in Redis."""
         units = units_of(self.world.plane.run(run).definition)
         assert units is not None
         return units, self.world.store.read(run, ReadSet(states=tuple(units.by_name), parts=GROWTH.wanted(WHOLE)))
 
 
 def check(server: Server, run: str) -> None:
-    """What must hold of a run that grows at every moment; what a run that is over leaves open is not looked at."""
+    """The invariants of a run that grows at every moment; open states of an ended run are not looked at."""
     units, found = server.snapshot(run)
     docs, growth = found.states, found.part(GROWTH)
     assert growth is not None

@@ -1,6 +1,6 @@
 """Machines drawn from a seed: Parallel and Map in each other, with retries, catchers, waits, timeouts and loops.
 
-Which task answers first can never matter: a task fails always, or less often than whoever retries it allows.
+Which task answers first can never matter: a task fails always, or fewer times than its Retry allows.
 """
 
 import random
@@ -44,7 +44,7 @@ class _Draw:
         return states
 
     def state(self, depth: int) -> tuple[str, Document]:
-        """A state without its Next, after which control stands at the last of those that come with it."""
+        """A state without its Next, after which control is at the last of its accompanying states."""
         kinds = [self.work, self.unlucky, self.wait, self.slow]
         scopes = [self.branches, self.iterations, self.iterations, self.shaky, self.rounds, self.tolerant]
         return self.luck.choice(kinds if depth >= 3 else kinds[:2] + scopes)(depth)

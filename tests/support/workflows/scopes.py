@@ -125,7 +125,7 @@ def _reader_fails() -> Document:
 
 
 def _shaped() -> Document:
-    """Results selected and put into the input; a branch that ends early, and one that fails by itself."""
+    """Results selected and put into the input; a branch that ends early, and a branch that fails alone."""
     bad = {
         "Way": when("$.n", "Bad", "Fine", NumericGreaterThan=1),
         "Fine": task(),

@@ -1,4 +1,4 @@
-"""Agents that act by policy: what they call is what they were told, by the list of tools, the language page, `next`.
+"""Agents that act by policy: they call as the list of tools, the language page and `next` say.
 
 What is theirs to know is a wish in words of the workflow language (a planner), or how to do a piece of work (a worker).
 """
@@ -18,7 +18,7 @@ HOW_TO_START = re.compile(r"(\w+)\((\w+)=<that>, (\w+)=\{.*?\}, (\w+)=\{")
 
 @dataclass(frozen=True, kw_only=True)
 class HowToStart:
-    """What a planner has read of the page."""
+    """The facts that a planner has read on the page."""
 
     page: str
     agents_seen: tuple[str, ...]
@@ -56,7 +56,7 @@ Do = Callable[[Mapping[str, Json]], Json]
 
 @dataclass(kw_only=True)
 class Worker:
-    """Waits, does what comes, delivers it with the call that it was told, and goes on with what that brings."""
+    """Waits, does the work that comes, delivers it with the call of `next`, and continues with its answer."""
 
     seat: Seat
     do: Do
@@ -66,7 +66,7 @@ class Worker:
     ended: list[Json] = field(default_factory=list)
 
     async def serve(self, is_over: Callable[[], bool], *, wait_s: float = 2) -> None:
-        """Work until it is over."""
+        """Work until the run has ended."""
         wait = self.seat.tool_for("Wait for `work`")
         acknowledged: dict[str, Json] = {}
         while not is_over():

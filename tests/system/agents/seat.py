@@ -1,6 +1,6 @@
 """One agent at a real server: an MCP client with a key of its own, which notes every call and its answer.
 
-An agent knows nothing of dcf but what it is told: the list of tools, and the answers. A refusal is good if it names the
+An agent knows the list of tools and the answers, and no more of dcf. A refusal is good if it names the
 next legal call: by `next`, or by a hint that names a tool of the list or an argument of the tool that was called.
 """
 
@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 Json = Any
 Fill = Mapping[str, Json]
-"""What an agent puts where `next` has something in angle brackets, by the name of the argument."""
+"""The values of an agent for `next`'s angle brackets, by the name of the argument."""
 
 WORD = re.compile(r"[a-z][a-z_]+")
 
@@ -95,7 +95,7 @@ class Seat:
 
 
 def filled(arguments: Mapping[str, Json], fill: Fill) -> dict[str, Json]:
-    """Put what the agent knows where something stands in angle brackets; the rest is sent as it was told."""
+    """Put the agent's values in the place of angle brackets; the rest is sent unchanged."""
     return {name: fill[name] if "<" in str(value) and name in fill else value for name, value in arguments.items()}
 
 

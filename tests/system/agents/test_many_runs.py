@@ -66,7 +66,7 @@ async def test_no_event_is_about_finished_work_and_a_piece_takes_two_calls(sit: 
     assert [one for worker in workers for one in worker.seat.without_a_legal_next()] == []
 
 
-async def test_who_works_on_a_run_that_is_cancelled_is_told_and_what_comes_late_is_refused_with_a_next_call(
+async def test_the_holder_in_a_cancelled_run_is_notified_and_late_calls_get_a_next_call(
     sit: Sit, onlooker: Application
 ) -> None:
     planner, seat = await sit("planner"), await sit("worker")

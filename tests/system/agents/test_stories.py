@@ -1,4 +1,4 @@
-"""What two models were asked to do with nothing but the list of tools, as scripts: a programme of talks.
+"""The tasks of two models that had the list of tools alone, as scripts: a programme of talks.
 
 Three abstracts in a Map, a programme from them, shortened if it is longer than 600 characters, an abstract that fails
 twice left out, and an approval. Then a talk is cancelled while somebody writes about it, and others are written about.
@@ -70,7 +70,7 @@ def programme(person: str) -> Json:
 
 
 def do(work: Json) -> Json:
-    """Do what the instructions say; nobody can write about something."""
+    """Follow the instructions; an abstract about something fails."""
     if "abstract" in work["instructions"]:
         if "'Something'" in work["instructions"]:
             raise Failure("TooVague")
@@ -93,7 +93,7 @@ async def at_work(*workers: Worker) -> AsyncIterator[None]:
 
 
 async def approves(person: Seat) -> Json:
-    """Wait to be asked, look at what is asked, answer with the call that was told."""
+    """Wait for the question, look at it, and answer with the call of `next`."""
     wait = person.tool_for("Wait for `work`")
     while (
         "event" not in (asked := await person.call(wait, agent_id=person.agent_id, timeout_s=20)) or not asked["event"]
@@ -107,7 +107,7 @@ async def approves(person: Seat) -> Json:
 
 
 async def hears_of_the_end(planner: Seat, run: str) -> Json:
-    """Wait until it is told of the end of the run, and read what became of it with the call that it was told."""
+    """Wait for the notification of the run's end, and read the run with the call of `next`."""
     wait = planner.tool_for("Wait for `work`")
     acknowledged: dict[str, Json] = {}
     while True:
@@ -118,7 +118,7 @@ async def hears_of_the_end(planner: Seat, run: str) -> Json:
         acknowledged = {"ack_message_id": told["message_id"]} if told.get("message_id") else {}
 
 
-async def test_a_programme_is_written_shortened_and_approved_without_the_abstract_that_failed_twice(
+async def test_a_programme_is_written_shortened_and_approved_without_a_failed_abstract(
     sit: Sit, onlooker: Application
 ) -> None:
     planner, person = await sit("planner"), await sit("person")

@@ -81,7 +81,7 @@ class Tab:
         assert self.foreign == []
 
     def violations(self) -> list[tuple[str, str, list[Any]]]:
-        """What axe-core finds wrong: the rule, how bad it is, and where."""
+        """The violations that axe-core finds: the rule, its weight, and the places."""
         self.page.evaluate(self.axe.read_text("utf-8") + "\n;0")
         found: Mapping[str, Any] = self.page.evaluate("axe.run(document)")
         return [(one["id"], one["impact"], [node["target"] for node in one["nodes"]]) for one in found["violations"]]

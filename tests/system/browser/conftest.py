@@ -37,7 +37,7 @@ class DemoSite:
 
 @pytest.fixture(scope="session")
 def demo(short_directory: Path) -> Iterator[DemoSite]:
-    """The page beside /mcp, in a thread with a loop of its own, for whoever is on this machine."""
+    """The page and /mcp, in a thread with a loop of its own, for the users of this machine."""
     with ExitStack() as stack:
         redis = stack.enter_context(restricted_redis(short_directory / "site"))
         chosen = {"redis_url": redis.url, "auth": "off", "allow_operator": True}
@@ -53,7 +53,7 @@ def demo(short_directory: Path) -> Iterator[DemoSite]:
 
 @pytest.fixture(scope="session")
 def node_packages(request: pytest.FixtureRequest) -> Path:
-    """What tests let pages load of npm: a checker of accessibility, and Mermaid."""
+    """The npm packages that tests let pages load: a checker of accessibility, and Mermaid."""
     return installed(request.config, "page-checks", Path(__file__).parent)
 
 

@@ -129,7 +129,7 @@ class Crew:
 
     application: Application
     pause: Callable[[float], object] = lambda _: None
-    """Lets so many seconds of work pass; tests need none of that."""
+    """Lets a number of seconds of work pass; tests pass none."""
 
     @cached_property
     def _visit(self) -> Visit:
@@ -198,7 +198,7 @@ class Crew:
         return run
 
     def lost(self, **more: Json) -> str:
-        """A run whose state was taken by somebody who is not heard of any more; its lease has expired."""
+        """A run whose state has a holder that is silent; its lease has expired."""
         run = self.start(IMPORT, {"source": "shop"}, **more)
         self.take(run, "Fetch", "importer-2", ttl_s=1)
         wait_until(lambda: "lease_expired" in self.causes(run))

@@ -9,7 +9,7 @@ from typing import Self
 
 @dataclass
 class Relay:
-    """Passes bytes both ways between whoever connects to `origin` and a port of this machine."""
+    """Passes bytes both ways between clients of `origin` and a port of this machine."""
 
     port: int
     _listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)))

@@ -1,4 +1,4 @@
-"""What holds for every screen of the page, in a real browser: a new screen is covered by its line in SCREENS."""
+"""The rules for every screen of the page, in a real browser: a new screen is covered by its line in SCREENS."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What people do on the page, in a real browser: choose filters, go back, press keys, turn the lights off."""
+"""People on the page, in a real browser: choose filters, go back, press keys, turn the lights off."""
 
 import os
 import re
@@ -155,7 +155,7 @@ def holds(outer: list[float], inner: list[float]) -> bool:
     return outer[0] < inner[0] and outer[1] < inner[1] and inner[2] < outer[2] and inner[3] < outer[3]
 
 
-def test_every_state_of_a_picture_has_a_name_with_its_status_and_no_two_boxes_overlap(tab: Tab, demo: DemoSite) -> None:
+def test_each_state_of_a_picture_has_a_name_with_its_status_and_boxes_do_not_overlap(tab: Tab, demo: DemoSite) -> None:
     page = tab.open(f"/ui/runs/{demo.runs['mapped']}")
     names = page.locator("[data-state]").evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
     assert names[0] == "CollectChanges: succeeded, attempt 1"
@@ -249,7 +249,7 @@ def test_the_bars_of_a_timeline_agree_with_the_times_of_the_events_within_a_pixe
         assert track["width"] > 300
 
 
-def test_an_action_is_confirmed_with_a_reason_and_said_on_the_page_and_in_the_history(tab: Tab, demo: DemoSite) -> None:
+def test_a_confirmed_action_with_its_reason_is_on_the_page_and_in_the_history(tab: Tab, demo: DemoSite) -> None:
     run = demo.crew.running()
     page = tab.open(f"/ui/runs/{run}")
     page.get_by_role("group", name="What can be done with the run").get_by_role("button", name="Pause").click()

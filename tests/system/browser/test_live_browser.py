@@ -165,7 +165,7 @@ def shown_events(page: Page) -> list[str]:
     return found
 
 
-def test_after_the_server_was_killed_and_came_back_the_events_are_those_of_the_history(
+def test_after_a_restart_of_the_server_the_events_are_those_of_the_history(
     application: Application, tab: Tab, site: ServedPage
 ) -> None:
     run = a_run(application, chain(6))
@@ -184,7 +184,7 @@ def test_after_the_server_was_killed_and_came_back_the_events_are_those_of_the_h
     tab.complaints[:] = [one for one in tab.complaints if not NOT_CONNECTED.search(one)]
 
 
-def test_a_connection_that_is_cut_while_things_happen_loses_no_event_and_repeats_none(
+def test_a_connection_that_is_cut_loses_no_event_and_repeats_none(
     application: Application, browser: Browser, site: ServedPage
 ) -> None:
     run = a_run(application, chain(6))
@@ -241,7 +241,7 @@ def test_a_paused_page_stands_still_until_it_goes_on(application: Application, t
     page.get_by_role("button", name="Pause updates").click()
     expect(page.locator(".live-sign")).to_have_text("Paused")
     token = run.take("A")
-    with page.context.new_page() as second:  # a page that is told of the same change shows that there was time for it
+    with page.context.new_page() as second:  # a page that gets the same change shows that there was time for it
         second.goto(f"{tab.origin}/ui/runs/{other.workflow_id}?tab=table")
         expect(second.locator(".live-sign")).to_have_text("Live", **within())
         other.take("A")

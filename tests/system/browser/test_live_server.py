@@ -110,7 +110,7 @@ def test_a_page_of_a_killed_server_goes_on_at_the_next_one_without_gap_or_double
     ],
     ids=["alone", "beside mcp"],
 )
-def test_a_server_that_is_asked_to_stop_ends_its_open_streams_and_does_not_wait_for_them(
+def test_a_server_that_stops_ends_its_open_streams_and_does_not_wait_for_them(
     application: Application, command: tuple[str, ...]
 ) -> None:
     run = a_run(application, TWO_TASKS)

@@ -25,7 +25,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def dcf(folder: Path, *arguments: str) -> Any:
-    """What a command prints as JSON."""
+    """The JSON that a command prints."""
     done = subprocess.run([*DCF, *arguments], env=environment(folder), capture_output=True, check=True, timeout=60)
     return json.loads(done.stdout)
 

@@ -31,7 +31,7 @@ def programs(request: pytest.FixtureRequest, site: Site) -> Programs:
 
 @pytest.fixture(scope="session")
 def open_server(site: Site) -> Server:
-    """Our server as it is, for whoever is on this machine."""
+    """Our server, for the users of this machine."""
     return site.serve("--port", "0", "--auth", "off")
 
 
@@ -47,7 +47,7 @@ def key(site: Site) -> str:
 
 @pytest.fixture(scope="session")
 def keyed_server(site: Site, key: str) -> Server:
-    """Our server as it is, for whoever has the key."""
+    """Our server, for callers with the key."""
     return site.serve("--port", "0", DCF_AUTH="keys")
 
 

@@ -32,7 +32,7 @@ STDIO = (sys.executable, "-m", "dcf", "serve", "--transport", "stdio")
 def statuses(
     programs: Programs, site: Site, keyed_server: Server, key: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Mapping[str, str]:
-    """What `claude mcp list` says of every server added, by its name."""
+    """The line of `claude mcp list` for every server added, by its name."""
     home = str(tmp_path_factory.mktemp("claude"))
 
     def claude(*arguments: str) -> Finished:

@@ -1,4 +1,4 @@
-"""The benchmark of a cluster works: one server and clusters take turns, and costs are told by family of keys."""
+"""The benchmark of a cluster works: one server and clusters take turns, with costs by family of keys."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a caller of a cluster's connections leaves to the next one, and what it is told where there is no cluster."""
+"""A caller of a cluster's connections leaves a clean one to the next, and gets an error where there is no cluster."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -145,7 +145,7 @@ def test_a_health_report_writes_at_each_primary_and_names_the_one_that_refuses(
         )
 
 
-def test_a_health_report_has_the_figures_of_each_primary_and_says_which_is_set_up_otherwise(
+def test_a_health_report_has_the_figures_of_each_primary_and_names_the_odd_one(
     cluster: Cluster, connections_of_one: ClusterConnections
 ) -> None:
     health = Health(VitalSigns(connections_of_one), Expected(fsync=None, wait_replicas=0, pulse_interval_s=1.0))

@@ -29,7 +29,7 @@ _BUILT = "return redis.call('GET', ARGV[1] .. 'absent')"
 
 @contextmanager
 def half_moved(cluster: Cluster, *there: str) -> Iterator[None]:
-    """These keys, all of one slot, are at the new node already, while the block goes on; then the others follow."""
+    """These keys, all of one slot, are at the new node already, until the block ends; then the others follow."""
     moved = [cluster_key(key) for key in there]
     slot = slot_of(moved[0])
     source = cluster.owner(slot)
@@ -66,7 +66,7 @@ def test_that_nothing_may_be_claimed_is_told_only_of_all_states(
     run = world.create(both, agents={"Bobs": "bob"})
     hasty = ControlPlane(RunStore(cluster_connections, deadline_s=0.1), RunIndex(cluster_connections))
     of_bob, wish = (Acquire(state="", owner=name, token=f"of-{name}", ttl_s=60) for name in ("bob", "ann"))
-    assert isinstance(world.plane.claim(run, of_bob), Leased)  # where nobody has claimed yet, Redis refuses the script
+    assert isinstance(world.plane.claim(run, of_bob), Leased)  # before the first claim, Redis refuses the script
     with half_moved(cluster, RunKeys(run).state("Both/1/Anns")), pytest.raises(StoreUnavailable):
         hasty.claim(run, wish)
     assert isinstance(world.plane.claim(run, wish), Leased)

@@ -98,7 +98,7 @@ async def test_an_event_that_comes_before_its_channel_is_followed_is_not_missed(
     assert await event_of(waiting(reader, agent)) == {"n": 1}
 
 
-async def test_nor_is_one_that_comes_while_its_agent_looks_and_another_of_its_part_begins_to_be_followed(
+async def test_no_event_is_lost_while_its_agent_looks_and_another_begins_to_be_followed(
     cluster: Cluster, inbox: Inbox, reader: InboxReader, agent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     has_come, nodes_of, take = threading.Event(), ClusterConnections.nodes_of, Inbox.take

@@ -93,7 +93,7 @@ def test_a_wait_goes_with_its_write_to_where_a_slot_has_moved(cluster: Cluster) 
     found.close()
 
 
-def test_a_write_to_a_node_whose_first_slot_is_just_moving_there_waits_for_a_replica_of_it(
+def test_a_write_to_a_node_that_just_got_its_first_slot_waits_for_its_replica(
     short_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "_CONFIRM_MS", 4000)
@@ -145,7 +145,7 @@ def test_a_parent_is_not_told_of_an_end_that_no_replica_has(
 
 
 def a_parent_elsewhere(cluster: Cluster, world: World) -> tuple[str, str]:
-    """A run that goes on after its child, and that child on another node."""
+    """A run that continues after its child, and that child on another node."""
     while True:
         run = begin(world, workflow({"Inner": starts(keep(world), Next="Last"), "Last": task()}))
         child = only_child(world, run)

@@ -1,4 +1,4 @@
-"""The benchmark of growth works: packed runs are runs to dcf, and every operation is measured beside them."""
+"""The benchmark of growth works: packed runs are runs to dcf, and every operation is measured with them."""
 
 from benchmarks.growth import measure, open_site, sizes, table
 from benchmarks.growth_cases import CASES
@@ -18,7 +18,7 @@ def test_every_operation_is_measured_beside_packed_runs() -> None:
 
 
 @rows("on_cluster", [False, True], ids=["server", "cluster"])
-def test_packed_runs_are_in_the_lists_of_their_redis_and_every_operation_works_beside_them(on_cluster: bool) -> None:
+def test_packed_runs_are_in_the_lists_of_their_redis_and_every_operation_works(on_cluster: bool) -> None:
     with open_site(on_cluster=on_cluster) as site:
         site.grow(30, 30)
         assert site.app.sweep.look(repair=False).total == 0

@@ -36,7 +36,7 @@ def test_the_first_process_writes_the_record_at_the_node_of_its_key(
     assert json.loads(record)["version"] == LAYOUT
 
 
-def test_a_newer_layout_is_refused_by_whoever_connects_to_the_node_that_has_the_record(
+def test_a_newer_layout_is_refused_by_each_client_of_the_node_with_the_record(
     cluster: Cluster, cluster_onlooker: Connections
 ) -> None:
     with newer(cluster_onlooker.send):

@@ -1,4 +1,4 @@
-"""What the store promises of one server is true of a cluster, and of a server behind a sentinel."""
+"""The promises of the store for one server hold for a cluster, and for a server behind a sentinel."""
 
 import os
 import subprocess

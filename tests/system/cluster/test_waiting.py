@@ -1,4 +1,4 @@
-"""Who waits for events on a cluster whose slots move and whose nodes die, with a real cluster of six nodes."""
+"""Waiting for events on a cluster whose slots move and whose nodes die, with a real cluster of six nodes."""
 
 import asyncio
 import os
@@ -59,7 +59,7 @@ def agents_of(cluster: Cluster, nodes: list[Node]) -> list[str]:
 
 
 async def asleep(cluster: Cluster, reader: InboxReader, agent: str) -> "asyncio.Task[Message | None]":
-    """A wait that is told what comes."""
+    """A wait that gets the next event."""
     task = asyncio.create_task(reader.next(agent, LONG_S))
     await until(lambda: task.done() or listener_ids(cluster.owner(slot(agent))), PATIENCE_S)
     return task

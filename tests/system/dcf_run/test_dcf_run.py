@@ -122,7 +122,7 @@ def test_ctrl_c_leaves_nothing_behind_and_the_run_can_be_continued(site: Site) -
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc to find processes that lost their parent")
 def test_a_killed_dcf_run_takes_its_processes_along(site: Site) -> None:
-    """Nobody can tell them; they notice that it is gone, and the last user stops the Redis."""
+    """No message reaches them; they notice that it is gone, and the last user stops the Redis."""
     site.hook("ValidateOrder.hold")
     started = site.run("--workers", str(HOOKED))
     site.wait_entered("ValidateOrder")
@@ -132,7 +132,7 @@ def test_a_killed_dcf_run_takes_its_processes_along(site: Site) -> None:
 
 
 def test_workers_killed_in_the_middle_of_their_work(site: Site) -> None:
-    """Each state's first attempt dies inside the function; nobody lends a hand."""
+    """Each state's first attempt dies inside the function, and no other process helps."""
     for state in STATES:
         site.hook(f"{state}.kill")
     result, code = result_of(site.run("--workers", str(HOOKED), "--lease-ttl", "2", "--id", "killed"))
@@ -175,7 +175,7 @@ def hello(site: Site, functions: str, *arguments: str, workflow: Any = None) -> 
 
 
 def test_functions_that_cannot_work_are_told_at_once_and_leave_no_run(site: Site) -> None:
-    """And not after the ten minutes in which nobody takes the state."""
+    """And not after the ten minutes in which no worker takes the state."""
     started = hello(site, TASK.replace("'Greet'", "'Gret'") + " ...")
     result, code = result_of(started)
     assert (code, result["status"], result["error"]) == (2, None, "invalid_argument")

@@ -88,7 +88,7 @@ def test_a_run_is_not_continued_with_another_input_and_the_refusal_says_how_it_e
 
 
 def test_ctrl_c_ends_a_direct_run_and_the_same_command_continues_it(site: Site) -> None:
-    """Although a function is in the middle of its work, which nobody can break off."""
+    """Although a function is in the middle of its work, which cannot be interrupted."""
     site.hook("CalculatePricing.hold")
     options = ("--workers", str(HOOKED), "--direct", "--id", "mine")
     run = site.run(*options, "--lease-ttl", "2")
@@ -136,7 +136,7 @@ def test_a_function_that_ends_its_process_each_time_ends_a_direct_run(site: Site
 
 @FORMS
 def test_deaths_between_which_the_run_went_on_do_not_end_it(site: Site, options: tuple[str, ...]) -> None:
-    """Six states, each of which ends the worker once: more deaths than one that goes nowhere may have."""
+    """Six states, each of which ends the worker once: more deaths than a worker without progress may have."""
     names = [f"S{number}" for number in range(6)]
     end = "sys.exit(7)" if options else "os._exit(7)"
     functions = (

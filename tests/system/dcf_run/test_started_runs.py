@@ -1,4 +1,4 @@
-"""What docs/guides/runs.md says of two terminals: a worker in one, and runs that are started for it from another."""
+"""Two terminals of docs/guides/runs.md: a worker in one, and runs that are started for it from another."""
 
 import json
 import re
@@ -46,7 +46,7 @@ def test_a_worker_in_one_terminal_is_fed_from_another(site: Site) -> None:
 
 
 def output_of(site: Site, run: str) -> object:
-    """What the run ends with."""
+    """The last lines of the run."""
     wait_until(lambda: any(event["type"] == "RunSucceeded" for event in site.events(run)), LONG)
     meta: dict[str, object] = json.loads(finish(site.dcf("show", run, "--json"))[0])["meta"]
     return meta["output"]

@@ -75,7 +75,7 @@ FAULTS = {
     "is overloaded": b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n",
     "speaks otherwise": b"SSH-2.0\r\n",
 }
-"""What a bank answers; None: nothing, and it keeps the connection."""
+"""The answer of a bank; None: no answer, and it keeps the connection."""
 
 
 def _raised_by(pay: Callable[[int], object], fault: str, monkeypatch: pytest.MonkeyPatch) -> str:

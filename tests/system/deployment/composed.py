@@ -1,6 +1,6 @@
 """The services of the compose file as processes: command, environment and health check as the file and the image say.
 
-What differs: ports, addresses of other services, and the home directory. Limits, users and networks are Docker's and
+The differences: ports, addresses of other services, and the home directory. Limits, users and networks are Docker's and
 are not tried here, nor is the image built.
 """
 
@@ -27,7 +27,7 @@ from tests.system.processes.site import LONG
 HOME: Final = "/home/dcf"
 _VARIABLE: Final = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
 STOPPED: Final = (0, 128 + signal.SIGTERM)
-"""Exit codes of a service that Docker stops: it ended by itself, or says that it was told to."""
+"""Exit codes of a service that Docker stops: it ended on its own, or names the signal."""
 _PORTS: Final = {"dcf-mcp": "8337", "stub-mcp": "8765"}
 
 
@@ -56,7 +56,7 @@ class Composed:
         return self.place / "home"
 
     def prepare(self) -> None:
-        """Do what the Dockerfile does beside installing: the home directory and the registry of the image."""
+        """Do the steps of the Dockerfile but for installing: the home directory and the registry of the image."""
         (self.home / ".local" / "share" / "dcf" / "workflows").mkdir(parents=True)
         text = (ROOT / "skills_src" / "registry.json").read_text("utf-8").replace('"env": "local"', '"env": "compose"')
         (self.place / "registry.json").write_text(self._here(text))

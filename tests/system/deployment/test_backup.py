@@ -1,4 +1,4 @@
-"""Copies of Redis that are taken while runs move, and what dcf does with one that is restored.
+"""Copies of Redis that are taken while runs move, and dcf on a restored copy.
 
 Where there are several servers their copies are of different moments: a run is in one of them, lists are in others.
 """
@@ -59,7 +59,7 @@ def dcf() -> Iterator[Dcf]:
 
 
 def begun(world: World) -> str:
-    """A run whose first state is done, and whose second one somebody was told of."""
+    """A run whose first state has ended, and whose second state's agent was notified."""
     run = world.create(chain(*STEPS), agents=STEPS, planner="boss")
     world.plane.kick_off(run, "start")
     world.do(run, "A", "one")
@@ -84,12 +84,12 @@ def go_on(world: World, run: str, state: str = "B") -> int:
 
 
 def events(world: World) -> list[dict[str, Any]]:
-    """What lies in the inboxes of the agents."""
+    """The contents of the agents' inboxes."""
     return [event for agent in ("one", "other") for event in world.messages(agent)]
 
 
 def sweep(world: World) -> int:
-    """Mend the lists; the number of wrong entries."""
+    """Repair the lists; return the number of wrong entries."""
     return Sweep(Listings(world.connections)).look(repair=True).total
 
 
@@ -110,7 +110,7 @@ def restored(place: Path, copy: Path) -> Container:
 
 @contextmanager
 def moving(world: World) -> Iterator[list[str]]:
-    """While the block goes on, one run after the other is created and done."""
+    """While the block lasts, one run after the other is created and done."""
     done: list[str] = []
     over = threading.Event()
 

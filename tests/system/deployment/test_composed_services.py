@@ -1,4 +1,4 @@
-"""The services of the compose file, started as it says: each becomes well, and the documented steps go through them."""
+"""The services of the compose file, started with its settings: each becomes well, and the documented steps work."""
 
 import json
 from collections.abc import AsyncIterator, Iterator

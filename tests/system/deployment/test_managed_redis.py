@@ -1,4 +1,4 @@
-"""What dcf does on a Redis that refuses what managed ones refuse: each restriction is an ACL, or a command taken away.
+"""dcf on a Redis with the restrictions of managed ones: each restriction is an ACL, or a removed command.
 
 docs/operating/managed-redis.md names these tests for each of its rows.
 """
@@ -40,7 +40,7 @@ DCF = next(
     for line in rendered(USERS.read_text("utf-8"), dict.fromkeys(("dcf", "operator"), "x")).splitlines()
     if line.startswith("user dcf ")
 )
-"""What deploy/redis/users.acl lets the user dcf do."""
+"""The rights of the user dcf in deploy/redis/users.acl."""
 
 EVERYTHING = "~* &* +@all"
 
@@ -58,7 +58,7 @@ REFUSED = {
     "CLIENT": ("-client|setinfo", {}),
     "SCAN": ("-scan", {Topic.LISTS: "The lists could not be checked"}),
 }
-"""What a service may refuse, by ACL, and what health then says that it cannot see."""
+"""The commands that a service may refuse, by ACL, and the facts that health then cannot see."""
 
 SERVICES = {
     "ElastiCache": "bgrewriteaof bgsave config debug migrate replicaof save slaveof shutdown sync",
@@ -104,7 +104,7 @@ def site(short_directory: Path) -> Iterator[Site]:
 
 @contextmanager
 def opened(url: str, **settings: Any) -> Iterator[tuple[Application, World]]:
-    """An application, and somebody who works in the same Redis as the same user."""
+    """An application, and another program of the same Redis and user."""
     with ExitStack() as stack:
         found = Settings.model_validate({"redis_url": url, "auth": "off", "allow_operator": True, **settings})
         application = stack.enter_context(open_application(found))
@@ -114,7 +114,7 @@ def opened(url: str, **settings: Any) -> Iterator[tuple[Application, World]]:
 
 
 def run_an_order(application: Application, world: World) -> None:
-    """Three states, one after the other, each told to its agent, with a clock beside them."""
+    """Three states, one after the other, each with a notification, and with a timer loop."""
     order = {"ValidateOrder": "w1", "CalculatePricing": "w2", "GenerateInvoice": "w3"}
     run = world.create(chain(*order), agents=order)
     application.control_plane.kick_off(run, "go")
@@ -129,7 +129,7 @@ def run_an_order(application: Application, world: World) -> None:
 
 
 def not_well(report: dict[str, Any]) -> dict[str, str]:
-    """What health says that is not well, by topic."""
+    """The topics of health that are not well."""
     return {one["topic"]: one["sentence"] for one in report["checks"] if one["level"] != Level.OK}
 
 
@@ -308,7 +308,7 @@ def test_a_cluster_that_refuses_channels_is_refused_at_the_start(cluster: Cluste
     assert "the keys, channels and commands" in raised.value.hint
 
 
-async def test_where_channels_are_refused_later_an_event_is_put_in_and_waiting_says_why_it_ends(
+async def test_where_channels_are_refused_events_are_stored_and_waiting_names_the_reason(
     cluster: Cluster,
 ) -> None:
     async with reading(url_on(cluster, f"{DCF} -ssubscribe -spublish")) as reader:

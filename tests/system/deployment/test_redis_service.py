@@ -1,4 +1,4 @@
-"""The Redis of the compose file, started as it says there: who gets in, what survives, and that dcf works on it."""
+"""The Redis of the compose file, started with its settings: access, durability, and dcf on it."""
 
 import json
 import os

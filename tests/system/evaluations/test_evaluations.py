@@ -1,4 +1,4 @@
-"""Servers killed in the middle of an evaluation: the third one does not evaluate, and other runs go on."""
+"""Servers killed in the middle of an evaluation: the third one does not evaluate, and other runs continue."""
 
 import json
 import os
@@ -60,7 +60,7 @@ def test_the_third_process_holds_a_run_that_killed_two_and_goes_on_with_others(s
         assert site.entered("evaluating")[-1] == third.process.pid
 
 
-def test_servers_that_die_one_after_the_other_leave_the_run_to_the_third_which_holds_it(site: Site) -> None:
+def test_servers_that_die_one_after_the_other_leave_the_run_to_the_third(site: Site) -> None:
     run = None
     for number in range(2):
         server = serve(site)

@@ -74,7 +74,7 @@ class FlowPlace:
         assert finish(self._site.dcf(*approve))[1] == 0
 
     def ends(self) -> dict[str, dict[str, Any]]:
-        """Return what the program tells of the ends of the runs."""
+        """Return the program's lines about the ends of the runs."""
         ends = [json.loads(first_line(self._program)) for _ in RUNS]
         assert self._program.wait(LONG) == 0
         return {end["run"]: end for end in ends}

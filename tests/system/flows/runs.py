@@ -38,7 +38,7 @@ class FlowRun:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What `program.py` needs to start it."""
+        """The arguments with which `program.py` starts it."""
         return {"module": self.run_id, "flow": self.flow.function.__name__, "input": self.run_input}
 
     def simulated(self) -> Story:

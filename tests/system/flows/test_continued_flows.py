@@ -58,7 +58,7 @@ def test_a_killed_dcf_run_is_continued_by_the_same_command(site: Site) -> None:
     assert {state: succeeded.get(state) for state in steps} == steps
 
 
-def test_a_worker_of_another_flow_leaves_a_step_of_the_same_name_to_who_has_its_function(site: Site) -> None:
+def test_a_worker_of_another_flow_leaves_a_step_of_one_name_to_its_own_worker(site: Site) -> None:
     for name in ("travel", "shop"):
         (site.folder / f"{name}.py").write_text(FILE.format(name=name))
 

@@ -31,7 +31,7 @@ def swapping(link: Path, target: Path, spare: Path) -> AbstractContextManager[No
 
 
 def turns(found: Sized, least: int) -> Iterator[int]:
-    """Go on until something was found as well: on a busy machine the other thread may be ahead for long."""
+    """Continue until a file was found as well: on a busy machine the other thread may be ahead for long."""
     return itertools.takewhile(lambda turn: turn < least or not found, itertools.count())
 
 

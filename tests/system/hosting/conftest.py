@@ -1,4 +1,4 @@
-"""A real Redis with dcf beside it in this process, and hosts that tests describe in a few lines."""
+"""A real Redis with dcf in this process, and hosts that tests describe in a few lines."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -74,7 +74,7 @@ def host_client(host_redis: RestrictedRedis) -> Iterator[Client]:
 
 @pytest.fixture
 def hosting(host_tools: DirectTools, host_client: Client, tmp_path: Path) -> Hosting:
-    """Serves the agents of a file, with the handlers of `handlers.py` beside it, until the block ends.
+    """Serves the agents of a file, with the handlers of `handlers.py` next to it, until the block ends.
 
     The agent `me` gets a name of its own, so that it meets no event of an earlier test.
     """

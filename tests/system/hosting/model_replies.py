@@ -1,4 +1,4 @@
-"""What a model server sends, by API: a reply with a text and calls of tools, plain or as server-sent events."""
+"""Replies of a model server, by API: a reply with a text and calls of tools, plain or as server-sent events."""
 
 import itertools
 import json

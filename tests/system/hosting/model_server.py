@@ -1,6 +1,6 @@
 """A model server on loopback whose model is a function: Anthropic Messages, OpenAI chat completions and Responses.
 
-Each plain and as a stream. It keeps no state of conversations: what a request holds is all that the mind is told. It
+Each plain and as a stream. It keeps no state of conversations: the mind sees the content of a request alone. It
 can be taken away and put back at the same port.
 """
 
@@ -18,12 +18,12 @@ from tests.system.hosting import model_replies
 Json = Any
 
 OURS: Final = "Your last message is the result of the task"
-"""Words of dcf's system prompt; what a client asks beside that is answered with a word."""
+"""Words of dcf's system prompt; other requests of a client are answered with a word."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Said:
-    """What the model says: a text, or calls of tools by name; or an HTTP status that is an error."""
+    """The model's answer: a text, or calls of tools by name; or an HTTP status that is an error."""
 
     text: str = ""
     calls: tuple[tuple[str, Mapping[str, Json]], ...] = ()

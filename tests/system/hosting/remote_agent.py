@@ -1,6 +1,6 @@
 """A remote agent that speaks A2A, by the protocol's SDK, as a program of its own: `remote_agent.py FOLDER [CARD]`.
 
-What it does stands in the input of the work. FOLDER gets notes of what happened; CARD is the URL that its agent card
+The input of the work has its script. FOLDER gets notes of its steps; CARD is the URL that its agent card
 names, if it is to be another one than its own. It prints its URL.
 """
 

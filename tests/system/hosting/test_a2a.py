@@ -21,7 +21,7 @@ Agents = Callable[..., str]
 
 @pytest.fixture
 def remote(tmp_path: Path) -> Iterator[Agents]:
-    """Starts a remote agent and returns the agents file for it; its notes are in `notes` beside."""
+    """Starts a remote agent and returns the agents file for it; `notes` has its notes."""
     (tmp_path / "notes").mkdir()
     started: list[subprocess.Popen[str]] = []
 

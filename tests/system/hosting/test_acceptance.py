@@ -1,4 +1,4 @@
-"""The order pipeline by agents of a host, of every recipe, with the faults that happen by themselves.
+"""The order pipeline by agents of a host, of every recipe, with faults that happen in practice.
 
 The model is scripted; servers, host, agents and tools are real processes. Recipes whose SDK must be installed run with
 DCF_AGENTS=1 (`make accept-agents`).
@@ -64,7 +64,7 @@ def yard(one_shop: Shop, tmp_path: Path) -> Iterator[MakeYard]:
 
 
 def _common(case: str, url: str, folder: Path) -> dict[str, Any]:
-    """What every agent of a case has in the agents file."""
+    """The settings of every agent of a case in the agents file."""
     if case in PLAIN:
         shutil.copy(Path(__file__).with_name("plain_agent.py"), folder)
         where = {"process": case == "plain", "handler": "plain_agent.py:handle"}

@@ -252,7 +252,7 @@ def test_only_named_and_harmless_variables_reach_a_child(hosting: Hosting, monke
     assert "secret" not in str(seen)
 
 
-def test_a_tool_that_breaks_in_the_host_is_a_result_that_the_handler_in_a_child_reads(tmp_path: Path) -> None:
+def test_a_tool_that_breaks_in_the_host_is_a_result_for_the_handler_in_a_child(tmp_path: Path) -> None:
     class Broken:
         def list(self) -> Sequence[AgentTool]:
             return []

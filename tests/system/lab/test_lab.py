@@ -1,6 +1,6 @@
 """A few runs of every kind of fault, on seeds that are always the same: no rule is broken, a broken dcf is found out.
 
-What the lab tries in an hour stands in lab/records.
+lab/records has the trials of hours.
 """
 
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def home(short_directory: Path, request: pytest.FixtureRequest) -> Path:
 
 
 def tried(kind: Kind, runs: int = RUNS) -> Outcome:
-    """What came of a batch that something struck; a short one may be over before."""
+    """The outcome of a batch with a strike; a short one may have ended before."""
     with kind:
         for first in (0, runs, 2 * runs):
             outcome = Batch(kind, range(first, first + runs)).run()
@@ -65,7 +65,7 @@ def tried(kind: Kind, runs: int = RUNS) -> Outcome:
 
 
 def told(name: str, outcome: Outcome) -> Iterator[str]:
-    """What went wrong, with the story of each run that broke a rule."""
+    """The broken rules, with the story of each run that broke one."""
     yield from outcome.complaints
     for found in outcome.violations:
         yield story_of(name, [found])

@@ -1,6 +1,6 @@
 """The scripted model as planner and workers: they follow `agents/*.md` step by step, from what they see alone.
 
-A script is a list of steps. Each looks at the conversation and answers with the next call, or with nothing when its
+A script is a list of steps. Each looks at the conversation and answers with the next call, or with none when its
 part is done; so a script is in the same place wherever it is resumed.
 """
 
@@ -127,7 +127,7 @@ def _token(seen: Conversation) -> str:
 
 
 def _state(seen: Conversation) -> dict[str, Json]:
-    """What the assignment says about the state; empty when it is not the agent's."""
+    """The part of the assignment about the state; empty when it is not the agent's."""
     states = seen.last("get_my_assignment").get("states") or ()
     return next((entry for entry in states if entry["state"] == _event(seen)[1]), {})
 

@@ -1,6 +1,6 @@
 """A scripted language model behind OpenAI's chat API: what it answers is decided by Python functions, never by chance.
 
-A mind is asked what to do next in a conversation and answers with tool calls or with text; it keeps no state, so many
+A mind decides the next step of a conversation and answers with tool calls or with text; it keeps no state, so many
 agents, restarts and retries can share one. The first mind that has an answer gives it; with none the answer is "ok".
 """
 
@@ -18,12 +18,12 @@ from typing import Any
 Json = Any
 NAME = "scripted"
 HANDLE = f"openai-proxy/{NAME}"
-"""What Letta calls the model of the endpoint that OPENAI_BASE_URL names."""
+"""Letta's name for the model of the endpoint that OPENAI_BASE_URL names."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What a tool returned since the last message. `answer` is the JSON object in it, if there is one."""
+    """The result of a tool since the last message. `answer` is the JSON object in it, if there is one."""
 
     tool: str
     text: str
@@ -46,7 +46,7 @@ class Result:
 
 @dataclass(frozen=True, kw_only=True)
 class Conversation:
-    """What the model sees: the system prompt, the last message, the results since, and the tools on offer.
+    """The view of the model: the system prompt, the last message, the results since, and the tools on offer.
 
     `lost` are results at the end that say nothing, so that the call before them is to be made again.
     """
@@ -117,7 +117,7 @@ class ScriptedModel:
         self._server.server_close()
 
     def story(self) -> Iterator[str]:
-        """What happened, a line for each exchange."""
+        """The exchanges, a line for each."""
         for exchange in list(self.log):
             seen, reply = exchange.conversation, exchange.reply
             told = seen.results[-1].text[:600] if seen.results else seen.message[:300]

@@ -31,7 +31,7 @@ RUN_S = 420.0
 """Seconds that no run takes, not even with a Letta that is away for a while."""
 
 RUN_DEADLINE_S = 30
-"""When the server gives up on a run of an agent: a restart of Letta leaves its runs `created` for ever."""
+"""When the server gives up on a run of an agent: a restart of Letta leaves its runs `created` forever."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -95,7 +95,7 @@ def order(shared_plant: Plant, model: ScriptedModel) -> Iterator[Order]:
 
 
 def check(order: Order) -> dict[str, Any]:
-    """What must be true of every run, whatever happened to it in between."""
+    """The invariants of every run, after any fault."""
     found = order.plant.wait_finalized(order.run)
     meta, outputs = found["meta"], found["outputs"]
     assert meta["status"] == "succeeded", meta
@@ -137,7 +137,7 @@ def test_the_run_goes_on_when_letta_was_away_for_half_a_minute(
 def test_the_run_goes_on_when_a_message_to_a_worker_was_lost(
     order: Order, model: ScriptedModel, record: Record
 ) -> None:
-    """A run that fails stores nothing: the agent has never heard of the event."""
+    """A failed run of an agent stores no message: the agent does not know the event."""
     lost = Lost("CalculatePricing")
     model.minds.insert(0, lost)
     with record.timed("a worker's first message lost"):

@@ -1,4 +1,4 @@
-"""What the adapter asks of Letta, in requests: the same however many agents there are."""
+"""The requests of the adapter to Letta: as many for any number of agents."""
 
 from collections.abc import Callable
 from typing import Any

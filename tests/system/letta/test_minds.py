@@ -21,7 +21,7 @@ def refused(**answer: Any) -> str:
 
 
 def told(*results: str) -> Reply | None:
-    """What a worker does next that got these results for its first call."""
+    """The next step of a worker that got these results for its first call."""
     turns: list[dict[str, Any]] = [
         {"role": "system", "content": "You are a worker of dcf."},
         {"role": "user", "content": json.dumps(EVENT)},

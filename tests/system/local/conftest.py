@@ -72,7 +72,7 @@ def command(url: str, *options: str) -> list[str]:
 
 @asynccontextmanager
 async def agent_at(site: Site, url: str, *options: str, env: Json = None, **client: Json) -> AsyncIterator[Agent]:
-    """Start `dcf agents local` for a client, in a directory that is nobody's project."""
+    """Start `dcf agents local` for a client, in a directory without a project."""
     elsewhere = site.folder / "elsewhere"
     elsewhere.mkdir(exist_ok=True)
     parameters = StdioServerParameters(

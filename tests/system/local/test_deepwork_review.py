@@ -119,8 +119,8 @@ async def test_command_that_nobody_allowed_does_not_run_and_others_review(
 ) -> None:
     for number, (more, own, problem) in enumerate(
         (
-            ((), environment(site), "Nobody allowed the review command"),
-            (("--allow-command", f"{COMMAND} --all"), environment(site), "Nobody allowed the review command"),
+            ((), environment(site), "No person allowed the review command"),
+            (("--allow-command", f"{COMMAND} --all"), environment(site), "No person allowed the review command"),
             (ALLOWED, environment(site, helper=False), "DCF_HELPER_KEY"),
         )
     ):

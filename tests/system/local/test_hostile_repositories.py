@@ -176,7 +176,7 @@ def a_remote(url: str, *settings: str, **more: str) -> Callable[[Trap], None]:
 
 @dataclass(frozen=True)
 class Row:
-    """What sets the trap, the command of plain git that springs it, and whether the command is tried here as well."""
+    """The trap, the command of plain git that springs it, and whether the command is tried here as well."""
 
     sets: Callable[[Trap], None]
     command: tuple[str, ...]
@@ -292,7 +292,7 @@ def test_a_filter_of_the_users_own_settings_is_not_run_for_a_repository(
 
 
 def test_a_worktree_outside_the_root_is_not_read(tmp_path: Path) -> None:
-    """Neither one that a repository names, nor one around the root, nor a directory that only looks like `.git`."""
+    """Neither one that a repository names, nor one around the root, nor a false `.git`."""
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "key.txt").write_text("secret")

@@ -41,7 +41,7 @@ def hooked(state: str, function: TaskFunction) -> TaskFunction:
 
 
 def kill_if_asked(state: str) -> None:
-    """Die like a process that the kernel killed; whoever removes the file first is the one."""
+    """Die like a process that the kernel killed; the process that removes the file first dies."""
     try:
         (HOOKS / f"{state}.kill").unlink()
     except FileNotFoundError:

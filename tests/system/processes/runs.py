@@ -36,7 +36,7 @@ def state_of(tools: ToolClient, run_id: str, state: str) -> dict[str, Any]:
 
 
 def wait_succeeded(tools: ToolClient, run_id: str) -> dict[str, Any]:
-    """Wait until the run is over; it must have succeeded, by itself."""
+    """Wait until the run has ended; it must have succeeded without help."""
     wait_until(lambda: read(tools, run_id)["meta"]["status"] != "running", LONG)
     found = read(tools, run_id)
     assert found["meta"]["status"] == "succeeded", found["meta"]

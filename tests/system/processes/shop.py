@@ -15,7 +15,7 @@ from tests.support.paths import ROOT
 from tests.system.processes.site import LONG, Site, first_line, opened
 
 PULSE_S = "0.2"
-"""How often the clock looks: what it has to remind of is then told soon after it is due."""
+"""How often the timer loop looks: a reminder then comes soon after it is due."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -127,7 +127,7 @@ class Site:
         return (self.folder / f"{self._processes.index(process)}.log").read_text()
 
     def close(self) -> None:
-        """End every process started here; children of theirs end by themselves, the Redis with its last user."""
+        """End every process started here; their children end with them, the Redis with its last user."""
         for process in self._processes:
             if process.poll() is None:
                 process.kill()
@@ -202,7 +202,7 @@ def _listed(columns: str) -> list[str]:
 
 
 def is_alive(pid: int) -> bool:
-    """Say whether a process runs; one that has ended counts as gone, though nobody may have asked for its end yet."""
+    """Say whether a process runs; an ended process counts as gone before its exit code is read."""
     rows = (line.split() for line in _listed("pid=,stat="))
     return any(int(row[0]) == pid and not row[1].startswith("Z") for row in rows)
 

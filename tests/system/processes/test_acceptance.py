@@ -51,7 +51,7 @@ def onlooker(shared_shop: Shop) -> Iterator[ToolClient]:
 
 @dataclass(kw_only=True)
 class Order:
-    """A request to a planner, and the run that comes of it. Everybody who works for it is a thread of `crew`."""
+    """A request to a planner, and its run. Every worker is a thread of `crew`."""
 
     shop: Shop
     onlooker: ToolClient
@@ -77,7 +77,7 @@ class Order:
             self._start(partial(serve, job, copies=copies, lost=lost))
 
     def wait_until_all_went_home(self) -> None:
-        """Wait until the planner has closed the run and every worker has seen that; nobody may have failed."""
+        """Wait until the planner has closed the run and every worker has seen that; no thread may have failed."""
         wait_until(lambda: self._failed() or all(one.done() for one in self.under_way), 2 * LONG)
         for one in self.under_way:
             if one.done():
@@ -115,7 +115,7 @@ def order(shared_shop: Shop, onlooker: ToolClient) -> Iterator[Order]:
 
 
 def check(order: Order) -> dict[str, Any]:
-    """What must be true of every run, whatever happened to it in between."""
+    """The invariants of every run, after any fault."""
     order.wait_until_all_went_home()
     found = read(order.onlooker, order.run)
     assert found["meta"]["status"] == "succeeded", found["meta"]
@@ -150,7 +150,7 @@ def check_closing(order: Order) -> None:
 
 
 def check_skills(order: Order) -> None:
-    """What was loaded was unloaded by the agents; only what the last one had may have gone with it."""
+    """The agents unloaded each loaded skill; only the last one's skills may have gone with it."""
     (hired,) = order.said("create_worker_agents")
     agents = hired["agents_map"]
     loaded = Counter(
@@ -171,7 +171,7 @@ def check_skills(order: Order) -> None:
 
 
 def check_tokens(order: Order) -> None:
-    """Nobody was told a lease token but the one copy to which that lease was granted."""
+    """Only the copy with the lease got its token."""
     granted = {
         one.answer["lease"]["token"]: one.who
         for one in order.log

@@ -1,4 +1,4 @@
-"""Servers, workers and the Redis killed while a run is under way: it always ends well, by itself."""
+"""Servers, workers and the Redis killed during a run: it always ends well, without help."""
 
 import itertools
 import os
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.processes
 def test_a_worker_killed_as_soon_as_its_result_is_written(
     hooks: Site, shared_server: Server, tools: ToolClient
 ) -> None:
-    """Nobody starts it again; the next agent was told by the write."""
+    """No process starts it again; the write notified the next agent."""
     agents = one_agent_each("crash")
     dying = hooks.start(
         "-m",
@@ -61,7 +61,7 @@ def test_the_server_is_killed_under_a_worker_that_works_and_under_one_that_waits
 
 
 def test_redis_killed_again_and_again_while_work_is_under_way(site: Site) -> None:
-    """With appendfsync always nothing that was acknowledged is lost; the server brings it back by itself."""
+    """With appendfsync always no acknowledged write is lost; the server brings Redis back."""
     server = site.serve("--port", "0", DCF_APPENDFSYNC="always")
     for state in STATES:
         site.hook(f"{state}.hold")

@@ -132,7 +132,7 @@ def is_unconfirmed(write: Callable[[World], object], dcf: Dcf, pair: TwoRegions)
 
 
 def events(world: World) -> list[dict[str, Any]]:
-    """What lies in the inboxes of the agents."""
+    """The contents of the agents' inboxes."""
     return [event for agent in AGENTS for event in world.messages(agent)]
 
 
@@ -143,7 +143,7 @@ def code_of(answer: object) -> str:
 
 
 def broken_rules(redis: LabRedis, run: str) -> list[tuple[str, str]]:
-    """What the lab's checker finds in the history and the documents."""
+    """The findings of the lab's checker in the history and the documents."""
     client = redis.client()
     documents = read_documents(client, run)
     story = Story(
@@ -181,9 +181,7 @@ def test_nothing_that_was_answered_behind_a_replica_is_lost_with_the_region(pair
     assert broken_rules(pair.there, run) == []
 
 
-def test_without_it_what_was_not_replicated_yet_is_lost_and_the_run_goes_on_from_there(
-    pair: TwoRegions, dcf: Dcf
-) -> None:
+def test_without_it_unreplicated_writes_are_lost_and_the_run_continues_from_there(pair: TwoRegions, dcf: Dcf) -> None:
     before = dcf(pair.here)
     run = begun(before)
     wait_until(pair.is_replicated)

@@ -1,4 +1,4 @@
-"""Leases in real time: kept by a worker that is slow, lost by one that is frozen."""
+"""Leases in real time: a slow worker keeps its lease, a frozen one loses it."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ LEASE_S = 3
 def test_a_slow_function_keeps_its_lease(
     shared_server: Server, shared_site: Site, tools: ToolClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It takes longer than the lease; meanwhile nobody else gets the state.
+    """It takes longer than the lease; meanwhile no other agent gets the state.
 
     It is renewed so often that only a machine which stands still for almost the whole lease loses it.
     """

@@ -89,7 +89,7 @@ def test_a_function_in_a_program_goes_on_when_its_server_is_killed(site: Site) -
         assert client.get(run).states["Work"].attempts == 1
 
 
-def test_programs_share_the_embedded_redis_and_end_whether_they_close_their_client_or_not(site: Site) -> None:
+def test_programs_share_the_embedded_redis_and_end_with_or_without_closing_it(site: Site) -> None:
     for arguments in (["Ada", "close"], ["Bob"]):
         run, output = json.loads(first_line(program := site.start("-c", EMBEDDED, *arguments)))
         assert output == {"greeting": f"Hello, {arguments[0]}!"}

@@ -1,4 +1,4 @@
-"""The server that `dcf run` starts for its own workers answers nobody else, and its keys end with the run."""
+"""The server that `dcf run` starts answers its own workers alone, and its keys end with the run."""
 
 import os
 import signal

@@ -1,6 +1,6 @@
 """Three clocks as real processes, one of which is killed again and again, a failover, and a clock that steps back.
 
-Every tick is started once, whatever happens to those who start them.
+Every tick is started once, after any fault of the processes that start them.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ class Clocks:
         wait_until(lambda: len(world.runs_of(schedule.name)) >= runs, LONG)
 
     def kill_one(self, world: World, schedule: Schedule) -> None:
-        """Kill the oldest, start another; what the dead one had under way is over."""
+        """Kill the oldest, start another, and let the dead one's intents expire."""
         process = self.processes.pop(0)
         process.kill()
         process.wait()
@@ -93,7 +93,7 @@ def clocks(site: Site, short_directory: Path, tmp_path: Path) -> Iterator[Clocks
 
 
 def make_due(world: World, schedule: Schedule, ticks: int) -> list[str]:
-    """Let so many ticks have come at once; the runs that they stand for."""
+    """Let this number of ticks come at once; return their runs."""
     seconds, _ = world.ask("TIME")
     latest = schedule.timing.after((int(seconds) - 10) * SECOND)
     assert latest is not None
@@ -103,7 +103,7 @@ def make_due(world: World, schedule: Schedule, ticks: int) -> list[str]:
     return [schedule.run_at(first + number * 10 * SECOND) for number in range(ticks)]
 
 
-def test_every_tick_is_started_once_by_three_clocks_that_die_through_a_failover_and_a_clock_that_steps_back(
+def test_three_clocks_that_die_start_each_tick_once_through_a_failover(
     clocks: Clocks,
 ) -> None:
     made = clocks.old.plan(chain("A"), overlap=Overlap.ALLOW, catch_up=CatchUp.ALL, every_s=10)

@@ -35,7 +35,7 @@ async def add(work, tools):
 
 @asynccontextmanager
 async def connected(server: dict[str, Any]) -> AsyncIterator[Client]:
-    """Connect to a server as an agent does that is told of it."""
+    """Connect to a server as an agent does that learned of it."""
     place: Any = server.get("url")
     if server["transport"] == "stdio":
         place = StdioServerParameters(command=server["command"], args=server["args"])

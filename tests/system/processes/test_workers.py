@@ -114,7 +114,7 @@ def lines(output: str) -> list[dict[str, Any]]:
 
 
 def told_until(worker: Process, event: str) -> list[dict[str, Any]]:
-    """What a worker says up to this event: the run may be over before its worker has told of it."""
+    """The lines of a worker up to this event: the run may end before its worker has printed it."""
     told = lines(_read_on(worker))
     while told[-1]["event"] != event:
         told += lines(_read_on(worker))

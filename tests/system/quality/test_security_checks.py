@@ -59,7 +59,7 @@ def semgrep(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(scope="module")
 def found(semgrep: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[Finding]]:
-    """What the rules find, by file: in dcf, and in the planted file at a tool's place."""
+    """The findings of the rules, by file: in dcf, and in the planted file at a tool's place."""
     place = tmp_path_factory.mktemp("planted")
     (place / "dcf/tools").mkdir(parents=True)
     planted = place / "dcf/tools/planted.py"

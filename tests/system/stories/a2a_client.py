@@ -1,6 +1,6 @@
 """A client of the A2A protocol's SDK as a program: `a2a_client.py URL KEY`, with what to do on standard input as JSON.
 
-It prints the last task that it was told of, or the error, as JSON.
+It prints the last task that it received, or the error, as JSON.
 """
 
 import asyncio

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 
 BRANCH = "deepwork/competitive_research-full_analysis-acme"
 NO_SETTING = {"DCF_AUTH": ""}
-"""As for a user who sets nothing."""
+"""As for a user without settings."""
 
 
 def project(folder: Path) -> Repository:

@@ -27,7 +27,7 @@ ORDERS: list[dict[str, Any]] = [
 ]
 
 
-async def test_two_agents_carry_out_the_orders_of_a_project_while_servers_die_and_dcf_reads_it() -> None:
+async def test_two_agents_carry_out_orders_of_a_project_while_servers_die() -> None:
     with place() as site:
         run, ada_key, bob_key = await _planned(site)
         first = site.serve("--port", "0", DCF_AUTH="keys")

@@ -1,4 +1,4 @@
-"""Traces that nobody asked for by hand: servers send those of ended runs, and workers the spans of what they call."""
+"""Automatic traces: servers send those of ended runs, and workers the spans of their calls."""
 
 import signal
 from collections import Counter
@@ -76,7 +76,7 @@ def test_five_processes_make_one_tree_although_a_worker_is_killed(site: Site, co
 
 
 def test_a_run_with_a_server_sends_its_trace_before_it_ends(site: Site, collector: Collector) -> None:
-    """Nobody may come after it: there is no other server, and no clock."""
+    """No process may come after it: there is no other server, and no timer loop."""
     run = site.run("--id", "alone", OTEL_EXPORTER_OTLP_ENDPOINT=collector.url)
     assert result_of(run)[1] == 0
     assert len(root_of(collector, "alone")) == 1

@@ -65,16 +65,16 @@ def test_serve_tells_its_address(environment: dict[str, str]) -> None:
 
 
 def test_a_signal_during_the_start_of_serve_does_not_interrupt_it(environment: dict[str, str]) -> None:
-    """The signal comes while the URL is announced: the server stops as one that has started."""
+    """The signal comes while the URL is announced: the server stops as after its start."""
     program = """
 import os, signal
 from dcf.cli.processes.serve import serve
-from dcf.cli.termination import end_when_told
+from dcf.cli.termination import end_on_sigterm
 from dcf.settings.process import Settings
 def announce(addresses):
     os.kill(os.getpid(), signal.SIGTERM)
     print("announced")
-end_when_told()
+end_on_sigterm()
 serve("http", Settings(mcp_port=0, auth="off"), None, announce)
 """
     process = subprocess.run(
@@ -85,7 +85,7 @@ serve("http", Settings(mcp_port=0, auth="off"), None, announce)
 
 
 def test_worker_tells_what_it_serves(tmp_path: Path, environment: dict[str, str]) -> None:
-    """A module of the current directory, which imports what lies beside it."""
+    """A module of the current directory, which imports its neighbour."""
     (tmp_path / "beside.py").write_text("NAMES = ['Pack', 'Ship']\n")
     (tmp_path / "shop.py").write_text(
         "import beside\nfrom dcf.worker import task\nfor name in beside.NAMES:\n    task(name)(lambda given: given)\n"

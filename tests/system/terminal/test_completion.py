@@ -1,4 +1,4 @@
-"""What a shell completes: commands, options, and the ids of runs."""
+"""A shell completes commands, options, and the ids of runs."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from tests.support.tables import rows
 
 
 def completed(words: str, **environment: str) -> list[str]:
-    """What bash offers for the last of these words."""
+    """The words that bash offers for the last of these words."""
     asked = {"_DCF_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
     code = "import sys; sys.argv = ['dcf']; from dcf.cli.app import main; main()"
     done = subprocess.run(

@@ -58,7 +58,7 @@ def hello(tmp_path: Path) -> Path:
 
 
 def test_run_says_when_redis_fills_up_under_it(own: World, hello: Path, tmp_path: Path) -> None:
-    """What it reads of the run looks as if the worker took its time."""
+    """The documents of the run look as if the worker took its time."""
     go = tmp_path / "go"
     options = ["--json", "--input", json.dumps(str(go))]
     with _started("run", str(hello), *options, REDIS_URL=url_of(own)) as process:

@@ -1,4 +1,4 @@
-"""What a command imports, in a fresh interpreter: a person waits for each import at each start."""
+"""The imports of a command, in a fresh interpreter: a person waits for each import at each start."""
 
 import json
 import subprocess
@@ -24,10 +24,10 @@ LIBRARIES = (
     *("jsonschema", "referencing", "jsonpath", "yaml", "letta_client", "httpx", "pydantic_settings"),
     *("cronsim", "tzdata"),
 )
-"""What only some workflows, schedules, skills and platforms need."""
+"""Modules that only some workflows, schedules, skills and platforms need."""
 
 FOR_COMMANDS = ("redis", "anyio", "asyncio", "httpx2")
-"""What only a command that does something needs; help and completion do nothing."""
+"""Modules that only a working command needs, not help and completion."""
 
 MOST_MODULES = {
     "--help": 190,
@@ -61,7 +61,7 @@ LIGHT = {
     ),
     *("dcf.runs", "dcf.runs.views", "dcf.runs.views.inner_states"),
 }
-"""What the command line needs of the rooms below it to say what its options are, and to print a table."""
+"""Lower modules that the command line needs for its options and for printing a table."""
 
 
 imported_once = cache(imported_by)
@@ -158,7 +158,7 @@ def test_a_direct_run_imports_neither_the_sdk_nor_an_http_client(
     assert of_these(modules, *SDK, *LIBRARIES, "httpx2", "http") == set()
 
 
-def test_a_worker_imports_its_client_without_the_sdk_and_nothing_of_the_control_plane(hello: Path) -> None:
+def test_a_worker_imports_its_client_without_the_sdk_and_the_control_plane(hello: Path) -> None:
     """A run of many copies has as many workers."""
     code = (
         "import json, sys, dcf.cli.processes.worker, dcf.tools.calling.client; print(json.dumps(sorted(sys.modules)))"
@@ -182,7 +182,7 @@ def test_a_worker_imports_its_client_without_the_sdk_and_nothing_of_the_control_
     ids=["the package", "the client", "a client of a server"],
 )
 def test_a_program_imports_what_it_uses_of_dcf_and_nothing_else(code: str, allowed: set[str]) -> None:
-    """Whoever imports dcf waits for it: tools, pydantic and Redis come only with what needs them."""
+    """A program that imports dcf waits for it: tools, pydantic and Redis come with their first use."""
     command = [sys.executable, "-c", f"{code}; import json, sys; print(json.dumps(sorted(sys.modules)))"]
     found = set(json.loads(subprocess.run(command, capture_output=True, check=True, cwd=ROOT).stdout))
     if code == "import dcf":

@@ -1,4 +1,4 @@
-"""What takes longer than a second says so, to people on a terminal."""
+"""A step of more than a second says so, to people on a terminal."""
 
 import subprocess
 import sys
@@ -51,7 +51,7 @@ def test_a_person_sees_what_is_done_how_many_and_how_long_and_it_is_gone_afterwa
 
 
 def test_a_program_sees_nothing_of_it_however_long_it_takes(tmp_path: Path) -> None:
-    """Nobody counts the seconds."""
+    """No clock counts the seconds."""
     (tmp_path / "go").touch()
     command = [sys.executable, "-c", WAITS.replace("while", "print(threading.active_count())\n    while")]
     done = subprocess.run(

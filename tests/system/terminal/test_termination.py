@@ -5,14 +5,14 @@ import sys
 
 _PROGRAM = """
 import signal, sys, threading
-from dcf.cli.termination import end_when_told
+from dcf.cli.termination import end_on_sigterm
 
 class Told:
     def __del__(self):
         signal.raise_signal(signal.SIGTERM)
         sum(range(1000))
 
-end_when_told()
+end_on_sigterm()
 {moment}
 threading.Event().wait()
 """

@@ -83,7 +83,7 @@ def test_ctrl_c_ends_the_watching_and_says_that_the_run_goes_on(
     seed: Seed, world: World, environment: dict[str, str], where: str
 ) -> None:
     run_id = seed(agent="agent-1")
-    told = f"dcf: Interrupted. Run {run_id} goes on; `dcf watch {run_id}` watches it again."
+    told = f"dcf: Interrupted. Run {run_id} continues; `dcf watch {run_id}` watches it again."
     if where == "terminal":
         with on_a_terminal_of(200, *WATCH, run_id, **environment) as terminal:
             terminal.until("Only +· pending")

@@ -1,4 +1,4 @@
-"""What earlier versions recorded, each restored into a Redis of its own for each test."""
+"""The recorded data of earlier versions, each restored into a Redis of its own for each test."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,6 +1,6 @@
 """Runs at every stage: `begin` leaves a run there, and `go_on` takes it from there to its end, step by step.
 
-What one process begins another may continue, in another version and weeks later. So between the two there is nothing
+Another process may continue the work of one, in another version and weeks later. So between the two there is nothing
 but Redis, and the facts: what agents would have kept, such as their lease tokens.
 """
 
@@ -31,7 +31,7 @@ class Stage(ABC):
     """A stage that a run can be at."""
 
     output: ClassVar[Any] = {"by": "B"}
-    """What the run puts out at its end."""
+    """The output of the run at its end."""
 
     @abstractmethod
     def begin(self, team: Team) -> Facts:
@@ -43,7 +43,7 @@ class Stage(ABC):
 
 
 class Ready(Stage):
-    """Nobody has begun."""
+    """No worker has begun."""
 
     def begin(self, team: Team) -> Facts:
         team.start(TWO_TASKS)

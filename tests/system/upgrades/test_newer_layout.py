@@ -27,7 +27,7 @@ def client(tmp_path: Path) -> Iterator[redis.Redis]:
         yield found
 
 
-def test_a_running_server_refuses_a_layout_that_was_raised_and_serves_again_when_it_is_not(
+def test_a_running_server_refuses_a_raised_layout_and_serves_again_without_it(
     client: redis.Redis, tmp_path: Path
 ) -> None:
     port = client.connection_pool.connection_kwargs["port"]

@@ -1,4 +1,4 @@
-"""What each earlier version wrote works with this one: it is listed, explained, exported, and continued to its end."""
+"""Recorded data of each earlier version works with this one: listed, explained, exported, and continued to its end."""
 
 import json
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from tests.system.upgrades.team import LONG_S, Team
 from tests.system.upgrades.waiting_stages import STAGES
 
 OF_THE_MOMENT = {"ready", "ready_since"}
-"""What time alone changes: a lease has ended, or a wait is over."""
+"""The changes of time alone: a lease has expired, or a wait has ended."""
 
 pytestmark = pytest.mark.processes
 
@@ -34,7 +34,7 @@ def calls(restored: Restored, tmp_path: Path) -> Iterator[Calls]:
 
 
 def answer_of(restored: Restored, *arguments: str) -> Any:
-    """What a command of this version prints as JSON."""
+    """The JSON of a command of this version."""
     result = call(*arguments, "--json", REDIS_URL=restored.url)
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)

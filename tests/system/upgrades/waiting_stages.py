@@ -39,7 +39,7 @@ class CalledBack(Stage):
 
 
 class Timed(Stage):
-    """The run waits for a time, which comes while nobody looks."""
+    """The run waits for a time, which comes while no process looks."""
 
     def begin(self, team: Team) -> Facts:
         team.start(chain({"Type": "Wait", "Seconds": team.pause_s}))

@@ -1,7 +1,7 @@
 """A caller without intelligence: it sends the calls of the instructions in order, then the first of each `next`.
 
-It fills in what stands in angle brackets from what it was told: its own id, the wish, earlier answers, and the schemas
-of the tools that it is shown. It decides nothing.
+It fills in angle brackets from its own id, the wish, earlier answers, and the schemas
+of the listed tools. It has no judgement.
 """
 
 import json
@@ -74,7 +74,7 @@ class Follower:
         return value if opened is None else self._known(tool, name, opened[1])
 
     def _known(self, tool: str, name: str, words: str) -> Json:
-        """What stands in angle brackets, from the first place that says it."""
+        """The content of angle brackets, from the first place that says it."""
         if words in self.wish:
             return self.wish[words]
         for pattern, made in FILLED:
@@ -102,7 +102,7 @@ FILLED: Final[tuple[tuple[re.Pattern[str], Callable[[Follower, re.Match[str]], J
     (re.compile("the workflow"), _example),
     (re.compile("agent"), lambda caller, _: caller.last("agents")[0]),
 )
-"""What stands in angle brackets, and how it is filled in."""
+"""The content of angle brackets, and how it is filled in."""
 
 
 def first_of(answer: Answer) -> Call:

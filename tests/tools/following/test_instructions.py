@@ -47,7 +47,7 @@ async def started(planner: Follower, way: str = TO_PLAN) -> Answer:
 
 
 async def works(worker: Follower) -> None:
-    """Follow the way of a worker for good."""
+    """Follow the way of a worker without end."""
     answer = await worker.send(worker.way(TO_WORK)[0])
     await worker.follow(answer, lambda _: False)
 
@@ -58,7 +58,7 @@ async def closed(planner: Follower, answer: Answer) -> Answer:
 
 
 async def nothing_waits_for(*callers: Follower) -> None:
-    """No event is left: what comes to somebody who is done is stale."""
+    """No event is left: an event for a finished agent is stale."""
     for caller in callers:
         answer = await caller.tools.ok("await_workflow_event", agent_id=caller.me, timeout_s=0)
         assert answer["status"] == "timeout", answer.text

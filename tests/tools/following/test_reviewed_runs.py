@@ -1,4 +1,4 @@
-"""Two callers without intelligence share a run with a review: by the newest `next` nobody judges blind or loops."""
+"""Two callers without intelligence share a run with a review: by the newest `next` none judges blind or loops."""
 
 import json
 import secrets
@@ -30,7 +30,7 @@ LOST: Final = frozenset({"ok", "review_running", "token_required", "lease_lost"}
 
 @dataclass(slots=True, kw_only=True)
 class Team:
-    """Who shares a run that waits for a review."""
+    """The agents of a run that waits for a review."""
 
     writer: Follower
     reviewer: Follower
@@ -101,7 +101,7 @@ async def test_finalizing_a_run_acknowledges_what_told_the_planner_of_its_end(jo
         assert first_of(read)[0] == "await_workflow_event"
 
 
-async def test_the_local_user_that_finalizes_acknowledges_what_it_was_told_and_nothing_else(
+async def test_a_local_user_that_finalizes_acknowledges_its_own_notifications_alone(
     tools: Tools, application: Application
 ) -> None:
     planner = f"pia-{secrets.token_hex(4)}"

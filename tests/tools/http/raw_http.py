@@ -14,7 +14,7 @@ from dcf.tools.http.connections import LimitedProtocol
 from dcf.tools.http.server import HttpServer
 
 PATIENCE_S = 60.0
-"""Seconds after which a socket gives up. Nothing here takes so long."""
+"""Seconds after which a socket gives up. No exchange here takes as long."""
 
 
 class HeldClock(asyncio.SelectorEventLoop):

@@ -25,7 +25,7 @@ MIB = 1024 * 1024
 LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 LONG = LIST + b" " * (MIB - len(LIST))
 HELD = MIB - 1 - FREE
-"""What counts of a body that lacks its last byte."""
+"""The budget of a body that lacks its last byte."""
 LIMITS = {"max_body_bytes": MIB, "max_caller_bodies_bytes": 2 * MIB, "max_bodies_bytes": 3 * MIB}
 
 
@@ -70,7 +70,7 @@ def kept_site(replica: Replica) -> Iterator[_Site]:
 
 @pytest.fixture
 def site(kept_site: _Site) -> _Site:
-    """The server once it has given back what requests of other tests held: their answers come a moment before."""
+    """The server once it has released the requests of other tests: their answers come a moment before."""
     wait_until(lambda: kept_site.budget.held == 0)
     return kept_site
 

@@ -25,7 +25,7 @@ Replica = Callable[..., Application]
 HALF_A_HEAD = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-"
 LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 LONG = ("x-dcf-profile: all", "X-DCF-Output-Schemas: true")
-"""Headers with which the list is ten times as long: few such answers fill what a connection takes that nobody reads."""
+"""Headers with which the list is ten times as long: few such answers fill a connection without a reader."""
 
 FOUR = 4
 
@@ -127,7 +127,7 @@ def test_headers_that_do_not_end_on_a_connection_that_was_served_are_given_up(ha
 
 
 def test_a_body_that_nobody_waits_for_any_more_does_not_keep_its_connection(hasty: Hasty) -> None:
-    """The answer came before the body; single bytes would keep uvicorn's own timeout away for ever."""
+    """The answer came before the body; single bytes would keep uvicorn's own timeout away forever."""
     with hasty.connected(get("/healthz", "Content-Length: 1000000")) as connection:
         assert status(head(connection)) == 200
         wait_until(lambda: hasty.served.at_work == 0)

@@ -34,7 +34,7 @@ def _post(url: str, body: str | bytes, **headers: str) -> httpx2.Response:
 
 
 def _request(tool: str, arguments: str) -> str:
-    """A call on the old wire, with the arguments' JSON as it stands."""
+    """A call on the old wire, with the unchanged JSON of its arguments."""
     return f'{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}'
 
 
@@ -46,7 +46,7 @@ def _answered(response: httpx2.Response) -> dict[str, Any]:
 def test_the_process_says_that_it_lives(url: str) -> None:
     response = httpx2.get(f"{url}/healthz")
     assert (response.status_code, response.json()["ok"]) == (200, True)
-    wait_until(lambda: httpx2.get(f"{url}/readyz").status_code == 200)  # at once, unless the machine stands still
+    wait_until(lambda: httpx2.get(f"{url}/readyz").status_code == 200)  # at once, unless the machine is very slow
     assert httpx2.get(f"{url}/readyz").json()["ok"]
 
 

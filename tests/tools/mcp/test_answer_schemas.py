@@ -1,4 +1,4 @@
-"""The schemas of answers: derived from the records, shown to whoever asks, and true of every answer.
+"""The schemas of answers: derived from the records, shown on request, and true of every answer.
 
 That answers match them is checked at every call of a tool that a test makes (`tests.tools.calls`).
 """

@@ -34,7 +34,7 @@ def url(replica: Callable[..., Application]) -> Iterator[str]:
 
 
 class Heard:
-    """What a client was told while it waited."""
+    """The notifications that a client got while it waited."""
 
     def __init__(self) -> None:
         self.told: list[tuple[float, float | None, str | None]] = []

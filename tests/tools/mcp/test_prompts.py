@@ -73,7 +73,7 @@ async def test_an_agent_is_told_how_to_work_under_its_id(client: Client) -> None
 async def test_why_a_run_stands_brings_what_is_known_of_it(client: Client, tools: Tools, run_id: str) -> None:
     await new_run(tools, run_id)
     text, found = await said(client, "why_run_stands", workflow_id=run_id)
-    assert f"`{run_id}` does not go on" in text
+    assert f"`{run_id}` does not move" in text
     assert '"cause":"not_started"' in found
 
 

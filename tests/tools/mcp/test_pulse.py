@@ -1,4 +1,4 @@
-"""The clock that a server runs beside its tools."""
+"""The timer loop that a server runs with its tools."""
 
 import logging
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Subscriptions to runs: who listens is told of changes, by whatever process, and of nothing else."""
+"""Subscriptions to runs: a listener gets the changes of its runs, by any process, and no others."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -106,7 +106,7 @@ async def test_a_stream_may_not_listen_to_more_than_a_few_runs(application: Appl
 
 @rows("name", ["\ud800", "a%0Ab", "*", "r" * 65])
 async def test_an_address_that_no_run_can_have_is_not_watched(application: Application, name: str) -> None:
-    """One that cannot even be sent to Redis would end the watch of all others, and the server with it."""
+    """An id that cannot even be sent to Redis would end the watch of all others, and the server with it."""
     watch = RunWatch(application.history)
 
     async def serve(_: Any) -> Any:

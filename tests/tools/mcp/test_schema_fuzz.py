@@ -46,7 +46,7 @@ _JSON = st.recursive(
 
 
 def _values(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
-    """What a schema of ours admits; no library, since ours use little of the language."""
+    """Values that a schema of ours admits; without a library, since ours use little of the language."""
     if "anyOf" in schema:
         return st.one_of([_values(one) for one in schema["anyOf"]])
     if "enum" in schema:
@@ -109,7 +109,7 @@ def fuzzed(fuzzed_redis: RestrictedRedis, tmp_path_factory: pytest.TempPathFacto
 
 
 def drawn(name: str, count: int) -> list[dict[str, Any]]:
-    """Return so many calls of a tool that its schema admits."""
+    """Return N calls of a tool that its schema admits."""
     calls: list[dict[str, Any]] = []
 
     @given(call=_calls(name))
@@ -135,7 +135,7 @@ def strange_keys(redis: RestrictedRedis) -> list[str]:
 
 
 async def check_answers(application: Application, name: str, *, count: int) -> None:
-    """Call a tool so many times: it answers, and nothing fails inside."""
+    """Call a tool N times: it answers, without an internal error."""
     for call in drawn(name, count):
         answer = await ask(application, EVERYTHING, name, **call)
         assert answer.code not in {"internal_error", "store_unsuitable"}, (name, call, answer.text)

@@ -1,4 +1,4 @@
-"""What a server names to a model is what its list shows for this request: next calls, and the tool that was meant."""
+"""A server names to a model the tools of this request's list alone: in next calls, and for a mistyped tool."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager

@@ -1,6 +1,6 @@
-"""What callers depend on: names, scopes, parameters and fields of every tool, and how many bytes they take.
+"""The contract with callers: names, scopes, parameters and fields of every tool, and their size in bytes.
 
-All of it stands in the reference page, which is made of the registry. So a tool, parameter or field that is gone or
+The reference page, which is made of the registry, has all of it. So a tool, parameter or field that is gone or
 changed, which breaks callers, is seen there, and a wanted change is written down with `make reference`.
 """
 

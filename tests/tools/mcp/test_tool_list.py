@@ -1,4 +1,4 @@
-"""What a client sees before it calls anything: names, descriptions, schemas, hints, and how much of it there is."""
+"""The view of a client before its first call: names, descriptions, schemas, hints, and their size."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -78,7 +78,7 @@ SEED: dict[str, dict[str, Any]] = {
     "release_state_lease": {
         "workflow_id": REQUIRED,
         "state": REQUIRED,
-        "lease_token": None,  # the seed requires it even with force, where nobody can have it
+        "lease_token": None,  # the seed requires it even with force, where no caller can have it
         "owner_agent_id": None,
         "redis_url": None,
         "force": False,

@@ -40,7 +40,7 @@ WEB = [
 
 
 class Ear:
-    """A port of this machine at which nobody must call."""
+    """A port of this machine that must get no call."""
 
     def __init__(self, listener: socket.socket) -> None:
         self._listener = listener

@@ -1,4 +1,4 @@
-"""Who may do what: every tool by every scope, as oneself and as another, on one's own run and on another planner's."""
+"""Permissions: every tool by every scope, as oneself and as another, on one's own run and on another planner's."""
 
 import secrets
 from typing import Any
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 SPEAKING = sorted(name for name, spec in TOOLS.items() if spec.acts_as is not None)
 OTHERS = {"delete_agent", "register_agent", "remove_tool_return_limits"}
 READ_OF_ALL = {"read_usage", "list_human_tasks", "list_runs", "read_journal"}
-"""What anybody who may read is told of any agent."""
+"""The facts about any agent for a caller with the scope read."""
 OF_PLANNERS: dict[str, dict[str, Any]] = {
     "create_worker_agents": {"workflow_json": ONE_TASK},
     "finalize_workflow": {},
@@ -33,7 +33,7 @@ OF_PLANNERS: dict[str, dict[str, Any]] = {
 @rows("scope", list(Scope))
 @rows("name", sorted(TOOLS))
 async def test_a_tool_is_for_its_own_scope_only(alone: Application, name: str, scope: Scope) -> None:
-    """With an argument that no tool has, so that whoever is admitted gets no further."""
+    """With an argument that no tool has, so that an admitted caller gets no further."""
     answer = await ask(alone, key_of(scope), name, no_such_argument=1)
     if scope is TOOLS[name].scope:
         assert answer.code == "invalid_argument"

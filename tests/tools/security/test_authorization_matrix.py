@@ -1,6 +1,6 @@
-"""Every tool, with every scope, on one's own run and on another's: what is not granted is refused and changes nothing.
+"""Every tool, with every scope, on one's own run and on another's: a call without the right is refused without effect.
 
-Generated from the registry: a new tool is called here by itself, with every argument that could name a run of others.
+Generated from the registry: a new tool is included, with every argument that could name a run of others.
 """
 
 import secrets
@@ -77,7 +77,7 @@ class Site:
 
 @pytest.fixture
 async def app(walled: Application) -> AsyncIterator[Application]:
-    """What waits for events is closed in the loop that opened it."""
+    """Waits for events are closed in the loop that opened them."""
     yield walled
     await walled.reader.close()
 
@@ -149,16 +149,16 @@ async def test_only_the_scope_operate_makes_a_document_that_never_expires(
 
 
 _NEEDED_TOO = dict.fromkeys(("json_set", "json_merge", "correct_result", "put_definition"), (Scope.PLAN,))
-"""What takes more than the tool's scope: changing `meta.agents`, a correction without a lease, a lasting definition."""
+"""Calls with more than the tool's scope: changing `meta.agents`, a correction without a lease, a lasting definition."""
 
 _ONE_OF_TWO = {"answer_question": Scope.PLAN, "resolve_issue": Scope.PLAN, "decide_gate": Scope.WORK}
-"""A scope that is enough beside the tool's own, where another would be as well."""
+"""A scope that is enough with the tool's own, where another would be as well."""
 
 _OPERATORS = {name for name in TOOLS if name.startswith("json_")} - {"json_read", "json_set", "json_merge"} | {
     "delete_agent",
     "hold_run",
 }
-"""What only an operator does to documents of runs, to runs that must be kept, and to agents that were made for none."""
+"""An operator's calls on documents of runs, on runs that must be kept, and on agents that no run has."""
 
 
 def _tokens(answer: Answer) -> set[str]:
@@ -167,6 +167,6 @@ def _tokens(answer: Answer) -> set[str]:
 
 
 def test_no_tool_has_two_arguments_that_could_say_who_calls() -> None:
-    """One of them would go unchecked. Only planner_agent_id may stand beside another: it is about the run then."""
+    """One of them would go unchecked. Only planner_agent_id may accompany another: it is about the run then."""
     for name, spec in TOOLS.items():
         assert sum(argument in spec.arguments.model_fields for argument in SPEAKS) <= 1, name

@@ -1,4 +1,4 @@
-"""Every change of a run says in its history who made it: a key, the local user, or nobody (dcf itself)."""
+"""The history names the author of every change of a run: a key, the local user, or dcf itself."""
 
 import secrets
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What the holder of one agent's key tries on what belongs to others: leases, events, runs, agents, skills, files."""
+"""Attacks with one agent's key on objects of others: leases, events, runs, agents, skills, files."""
 
 import json
 import secrets
@@ -73,7 +73,7 @@ async def test_no_reading_tool_tells_one_agent_the_token_of_another(alone: Appli
 
 
 async def test_a_token_that_two_agents_chose_alike_is_the_lease_of_one_of_them(alone: Application, run: str) -> None:
-    """The lease is its holder's: who only says the same word does not have it, and is told nothing of it."""
+    """The lease is its holder's: a caller that guesses the token does not have it, and learns nothing of it."""
     taking = {"workflow_id": run, "owner_agent_id": "agent-a", "lease_token": TOKEN}
     await _refused(alone, A, "acquire_state_lease", "owner_mismatch", **taking, state="A")
     await _refused(alone, A, "claim_ready_state", "nothing_ready", **taking)
@@ -209,7 +209,7 @@ async def test_to_assign_the_states_of_a_run_takes_the_scope_plan(alone: Applica
 
 
 async def test_a_request_of_another_is_not_repeated_into_a_change(alone: Application, run: str) -> None:
-    """Who knows the request id of the planner is told what it came to, and changes nothing by it."""
+    """A caller that knows the planner's request id learns its outcome, and changes nothing by it."""
     wish = {"redis_key": f"cp:wf:{run}:meta", "path": "$.agents", "request_id": "r1"}
     await _ok(alone, OWNER, "json_set", **wish, value_json={"A": "agent-b"}, agent_id="planner-1")
     await _refused(alone, RIVAL, "json_set", "conflict", **wish, value_json={"A": "planner-2"})
@@ -222,7 +222,7 @@ async def test_a_request_of_another_is_not_repeated_into_a_change(alone: Applica
 
 @rows("ended", [False, True], ids=["before its run", "after its run"])
 async def test_agents_whose_run_is_not_there_are_nobodys_to_delete(alone: Application, ended: bool) -> None:
-    """They may be of a planner that is about to create the run, or of one whose run has expired."""
+    """They may be of a planner that is about to create the run, or of a planner whose run has expired."""
     name = f"run-{secrets.token_hex(4)}"
     document = {"workflow_json": TWO_TASKS, "workflow_id": name}
     if ended:

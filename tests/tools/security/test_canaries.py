@@ -1,7 +1,7 @@
 """Credentials through every tool: a whole session, each one in the wrong place, and each kind of trouble with Redis.
 
 Then all that was said, logged and kept is searched. A text that a caller means to keep (an output, a note) is data and
-is kept. What must never be seen again are API keys, lease tokens, passwords, and the secrets of the environment.
+is kept. API keys, lease tokens, passwords, and the secrets of the environment must never be seen again.
 """
 
 import itertools
@@ -52,7 +52,7 @@ async def _client(vault: Vault) -> AsyncIterator[Tools]:
 
 
 async def _carried_out(tools: Tools, vault: Vault) -> dict[str, list[str]]:
-    """What every tool answered in a session in which every call is right, or at least about a run under way."""
+    """The answers of every tool in a session with correct calls, or at least calls about a run under way."""
     said: dict[str, list[str]] = {}
     workers: dict[str, str] = {}
     for number in range(len(session(vault.lease, workers))):
@@ -145,7 +145,7 @@ _DATA = {
     *("initial_json", "value_json", "default_json", "patch_json", "content", "finalize_note"),
     *("text", "title", "category", "description", "version"),
 }
-"""What a caller asks to be kept, or to be put where everybody may read it."""
+"""Content that a caller stores on purpose, or puts where all may read it."""
 
 
 @rows("name", sorted(TOOLS))

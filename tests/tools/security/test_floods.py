@@ -55,9 +55,7 @@ async def test_waking_an_agent_773_times_at_once_leaves_one_event(
     assert raw_redis.xlen(f"cp:idx:inbox:{agent}") == 1
 
 
-async def test_the_event_of_another_planner_is_the_next_but_one_whatever_the_first_one_creates(
-    alone: Application, run_id: str
-) -> None:
+async def test_the_event_of_another_planner_is_the_next_but_one(alone: Application, run_id: str) -> None:
     agent = f"agent-{run_id}"
     for number in range(30):
         await _create(alone, FLOODER, f"{run_id}-{number}", agent, planner_agent_id=f"boss-{number}")
@@ -172,7 +170,7 @@ async def test_the_error_of_an_earlier_holder_is_marked_too(tools: Tools, run_id
     assert "an earlier holder of this state" in mine["states"][0]["provenance"]["from"]
 
 
-# Tasks that are nobody's
+# Unassigned tasks
 
 
 async def test_creating_a_run_warns_of_tasks_that_nobody_is_assigned_to(tools: Tools, run_id: str) -> None:

@@ -1,4 +1,4 @@
-"""API keys over real HTTP: who gets in, what everybody else is told, and that a key is known to its holder only."""
+"""API keys over real HTTP: admission, the answers to other callers, and that only the holder knows a key."""
 
 import json
 import logging

@@ -1,6 +1,6 @@
 """A key that is bound to a project sees and changes only what is of it: every tool, on a run of another project.
 
-Generated from the registry: a new tool is called here by itself, with every argument that could name a run.
+Generated from the registry: a new tool is included, with every argument that could name a run.
 """
 
 import json
@@ -86,7 +86,7 @@ async def test_a_run_of_another_project_is_not_there_for_a_bound_key(
 
 
 @rows("name", sorted(TOOLS))
-async def test_every_tool_can_tell_which_project_a_call_is_about_or_is_refused_to_bound_keys(
+async def test_every_tool_knows_the_project_of_a_call_or_is_refused_to_bound_keys(
     alone: Application, raw_redis: redis.Redis, name: str
 ) -> None:
     """On a run of its own project a bound key may do what its scopes allow; only tools that span projects refuse it."""
@@ -207,7 +207,7 @@ async def two_projects(alone: Application) -> dict[str, str]:
 async def test_a_bound_key_is_told_only_the_work_of_its_project(
     alone: Application, two_projects: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What one key may not see is handed out again, here soon."""
+    """An event that one key may not see is handed out again, here soon."""
     monkeypatch.setattr("dcf.store.events.inbox.VISIBILITY_S", 0.2)
     agent = f"shared-{secrets.token_hex(4)}"
     for project, run in two_projects.items():
@@ -243,9 +243,7 @@ async def test_a_key_keeps_its_project_in_redis(alone: Application) -> None:
     assert caller.project == OURS
 
 
-async def test_of_keys_by_prefix_only_the_whole_key_its_expiry_its_project_and_its_scopes_count(
-    alone: Application, run_id: str
-) -> None:
+async def test_of_keys_by_prefix_only_key_expiry_project_and_scopes_count(alone: Application, run_id: str) -> None:
     """Row of the list of fixes: keys are found by their id, and then nothing but all of the key is enough."""
     made = alone.keys.create((Scope.READ,), agent_id=None, label=None, life_s=60, project=OURS)
     beginning, end = made.text[:-1], made.text[-1]

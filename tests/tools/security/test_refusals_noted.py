@@ -1,4 +1,4 @@
-"""What is refused stands in the audit trail: calls beyond a key's rights, acting as another, keys that open nothing."""
+"""Refusals in the audit trail: calls beyond a key's rights, acting as another, invalid keys."""
 
 import logging
 import secrets
@@ -135,7 +135,7 @@ def _log_in(url: str, key: str) -> int:
 
 
 def _noted_within(site: Application, url: str, key: str, **wanted: Any) -> list[AuditEntry]:
-    """Log in until it was looked at why the key is not valid, which happens only so often."""
+    """Log in until the server has looked why the key is not valid, which happens at most now and then."""
     for _ in range(200):
         assert _log_in(url, key) == 401
         found = noted(site, type="login", **wanted)

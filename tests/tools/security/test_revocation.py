@@ -85,7 +85,7 @@ async def test_an_open_poll_ends_when_its_key_is_revoked(
 
 @contextmanager
 def _looking_every(seconds: float, replica: Callable[..., Application]) -> Iterator[str]:
-    """A server that looks so often whether the keys of those who wait still hold."""
+    """A server that looks this often whether the keys of waiting callers still hold."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(key_watch, "EVERY_S", seconds)
         with serving(build_http_app(replica(auth="keys"))) as found:

@@ -1,7 +1,7 @@
 """A key that is bound to a project reads and changes nothing else of another one: every tool, on what belongs to it.
 
-Beside runs (`test_projects_of_keys`) these are findings, definitions, kept workflows, schedules, agents, project
-records, and what is numbered within a run. Generated from the registry: a new tool is called here by itself.
+Apart from runs (`test_projects_of_keys`), these are findings, definitions, kept workflows, schedules, agents, project
+records, and things with numbers within a run. Generated from the registry: a new tool is included.
 """
 
 import json
@@ -93,7 +93,7 @@ class Belongings:
         return {key: content_of(self._redis.execute_command, key) for key in found}
 
     async def told(self) -> dict[str, str]:
-        """What a key that is not bound reads of the other things."""
+        """The other things that an unbound key reads."""
         project = {"project": self.mark}
         asked: dict[str, dict[str, Any]] = {
             "get_finding": self.named["finding_id"],
@@ -110,7 +110,7 @@ class Belongings:
         return answer
 
     def hidden(self, sent: dict[str, Any]) -> set[str]:
-        """What an answer must not have, beyond what the caller said itself."""
+        """Texts that an answer must not have, beyond those of the caller itself."""
         names = {self.word, self.secret, self.mark, self.named["agent_id"]["agent_id"]}
         return {name for name in names if name not in json.dumps(sent)}
 

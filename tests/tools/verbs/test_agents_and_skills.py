@@ -128,7 +128,7 @@ async def test_a_planner_and_two_agents_carry_out_a_run_with_what_the_tools_tell
         mine = await tools.ok("get_my_assignment", agent_id=agent)
         assert (mine["workflow_id"], [one["state"] for one in mine["states"]]) == (run_id, [state])
         token = None
-        for step in mine["next"]:  # an agent that does just what it is told
+        for step in mine["next"]:  # an agent that follows `next` literally
             sent = json.loads(json.dumps(step["arguments"]))
             if "lease_token" in sent:
                 sent["lease_token"] = token
@@ -251,7 +251,7 @@ async def test_the_input_comes_last_in_what_is_shown_of_a_state(tools: Tools, ru
 
 
 async def test_nobody_is_told_a_lease_token_whose_key_is_not_bound_to_the_holder(tools: Tools, run_id: str) -> None:
-    """D-12: asking again must not let a second process of the same agent go on with the first one's lease."""
+    """D-12: a repeated call must not let a second process of the same agent continue with the first one's lease."""
     crew = await staffed(tools, run_id)
     holder, other = crew["agents_map"]["A"], crew["agents_map"]["B"]
     held = await tools.ok("acquire_state_lease", workflow_id=run_id, state="A", owner_agent_id=holder)
@@ -537,7 +537,7 @@ async def test_a_skill_for_an_agent_that_is_not_there_is_refused(tools: Tools) -
 
 
 @rows("name", ["order_processing", "customer_support"])
-async def test_the_shipped_workflows_can_be_staffed_and_their_skills_loaded_as_things_are_set(
+async def test_the_shipped_workflows_can_be_staffed_and_their_skills_loaded(
     application: Application, run_id: str, name: str
 ) -> None:
     document = json.loads((WORKFLOWS / f"{name}.json").read_text()) | {"workflow_id": run_id}

@@ -76,7 +76,7 @@ def _plant(place: Path) -> None:
 
 
 def _around(place: Path) -> dict[str, str | None]:
-    """What lies around the root, which no call may change."""
+    """The files around the root, which no call may change."""
     there = [*place.iterdir(), *(place / "outside").iterdir()]
     return {str(one.relative_to(place)): one.read_text() if one.is_file() else None for one in there}
 

@@ -1,4 +1,4 @@
-"""What happened inside a Map or Parallel stays readable after it ended, in pages; and a run at a glance."""
+"""The inside of an ended Map or Parallel stays readable, in pages; and a run at a glance."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A server whose agents live on a platform elsewhere: its clock does not wait for the platform, nor call it in vain."""
+"""A server with agents on a remote platform: its timer loop neither waits for it nor calls it too often."""
 
 import secrets
 import socket
@@ -40,7 +40,7 @@ def opened(redis_alone: RestrictedRedis) -> Iterator[Callable[..., Application]]
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """A server that takes connections and never answers, until the test is over."""
+    """A server that takes connections and never answers, until the test ends."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 

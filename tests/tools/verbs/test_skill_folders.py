@@ -1,4 +1,4 @@
-"""An Agent Skills folder, from its SKILL.md to an agent that reads it and calls its tool at the server it is told."""
+"""An Agent Skills folder, from its SKILL.md to an agent that reads it and calls its tool at the named server."""
 
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -79,7 +79,7 @@ def told(server: dict[str, Any], stub: str) -> None:
 
 
 async def called(server: dict[str, Any]) -> Any:
-    """What the tool answers over a connection of the agent's own."""
+    """The tool's answer over a connection of the agent's own."""
     async with Client(server["url"]) as client:
         assert set(server["tools"]) <= {one.name for one in (await client.list_tools()).tools}
         return (await client.call_tool("add", {"lines": [3, 1]})).structured_content

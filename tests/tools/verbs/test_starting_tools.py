@@ -1,4 +1,4 @@
-"""The tools that begin runs and let them go on, through an MCP client."""
+"""The tools that begin and continue runs, through an MCP client."""
 
 import json
 import secrets

@@ -175,7 +175,7 @@ async def test_a_key_that_is_a_path_is_refused_with_the_name_that_was_meant(tool
     assert "Did you mean 'Write'?" in refused.hint
 
 
-async def test_a_workflow_that_is_wrong_points_to_the_page_and_has_the_paths_of_what_was_sent(tools: Tools) -> None:
+async def test_a_wrong_workflow_points_to_the_page_and_has_the_paths_of_the_call(tools: Tools) -> None:
     wrong = {"StartAt": "A", "States": {"A": {"Type": "Task", "Next": "Gone"}}}
     for call in ("validate_workflow", "start_run", "create_workflow_control_plane"):
         for workflow, path in ((wrong, "/States/A/Next"), ({"asl": wrong}, "/asl/States/A/Next")):

@@ -1,4 +1,4 @@
-"""complete_states: several results in one call, each accepted or refused by itself, and as many leases as asked for."""
+"""complete_states: several results in one call, each accepted or refused alone, and the requested number of leases."""
 
 import pytest
 
@@ -21,7 +21,7 @@ AGENTS: Json = {"Score": "worker-1", "After": "worker-1"}
 
 
 async def begun(tools: Tools, run_id: str, size: int) -> list[dict[str, Json]]:
-    """A run of a Map over so many items, and the results of the first two of them."""
+    """A run of a Map over N items, and the results of the first two of them."""
     await new_run(tools, run_id, EACH, agents_map_json=AGENTS, input_json=list(range(size)))
     return [await result(tools, run_id, number) for number in range(2)]
 

@@ -84,10 +84,10 @@ def test_a_function_of_a_task_that_says_nothing_is_told_nothing(tools: ToolClien
 
 
 @rows("at_once", [1, 3])
-def test_an_output_of_a_function_that_does_not_match_fails_its_task_with_all_that_is_wrong(
+def test_an_output_of_a_function_that_does_not_match_fails_its_task_with_all_reasons(
     tools: ToolClient, at_once: int
 ) -> None:
-    """The function would return the same again, so there is nothing to mend; Retry and Catch can name the error."""
+    """The function would return the same again, so no correction helps; Retry and Catch can name the error."""
     caught = {"Catch": [{"ErrorEquals": ["DCF.InvalidOutput"], "Next": "Told"}], "Next": "Never"}
     ends = {"Never": {"Type": "Fail"}, "Told": {"Type": "Pass", "End": True}}
     meta = ended(tools, {"Price": PRICE | caught} | ends, {"id": 7}, {"Price": lambda given: {"totl": 7}}, at_once)
@@ -103,9 +103,7 @@ CALLED: dict[str, Any] = {"FunctionName": "arn:aws:lambda:eu-west-1:123456789012
 
 
 @rows("at_once", [1, 3])
-def test_a_function_for_lambda_invoke_gets_the_payload_and_its_result_is_the_payload_of_the_answer(
-    tools: ToolClient, at_once: int
-) -> None:
+def test_a_function_for_lambda_invoke_gets_and_returns_the_payload(tools: ToolClient, at_once: int) -> None:
     line = {"Type": "Task", "Resource": INVOKE, "Parameters": CALLED, "OutputPath": "$.Payload.total", "Next": "Whole"}
     whole = {"Type": "Task", "Resource": INVOKE, "Parameters": {"FunctionName": "f", "Payload.$": "$"}, "End": True}
     functions: dict[str, TaskFunction] = {

@@ -1,4 +1,4 @@
-"""A completion has the agents of what follows told at once: nobody else calls a tool, and no clock looks."""
+"""A completion notifies the agents of the next states at once: without another call, and without the timer loop."""
 
 import pytest
 

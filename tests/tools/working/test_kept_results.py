@@ -96,10 +96,10 @@ def frozen(site: Site) -> Callable[[], object]:
 
 
 @pytest.mark.parametrize("trouble", [full, read_only, frozen])
-def test_a_result_finished_while_redis_is_in_trouble_is_delivered_afterwards_and_once(
+def test_a_result_that_is_finished_while_redis_is_away_is_delivered_later_and_once(
     site: Site, trouble: Trouble, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The lease ends meanwhile; nobody took over, so the result is accepted."""
+    """The lease ends meanwhile; no other agent took over, so the result is accepted."""
     caplog.set_level(logging.WARNING, "dcf.worker")
     begun, finish, stop, calls = threading.Event(), threading.Event(), threading.Event(), []
 

@@ -1,4 +1,4 @@
-"""Outputs that do not match the OutputSchema of their Task: refused with all that is wrong, mended by the sender."""
+"""Outputs that do not match the OutputSchema of their Task: refused with all errors, and corrected by the sender."""
 
 import json
 import secrets
@@ -201,7 +201,7 @@ async def test_many_problems_are_cut_and_nothing_unprintable_is_told(tools: Tool
     assert all(one["path"].isprintable() and len(one["message"]) < 400 for one in answer["problems"])
 
 
-# What a worker is told
+# The brief of a worker
 
 
 async def test_an_assignment_tells_what_the_task_says(tools: Tools) -> None:

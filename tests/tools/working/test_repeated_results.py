@@ -1,4 +1,4 @@
-"""A worker that delivers twice: the same result is told again, another one is refused and shown what was stored."""
+"""A worker that delivers twice: the same result gets the same answer, another is refused with the stored one."""
 
 from typing import Any
 

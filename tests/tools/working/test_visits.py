@@ -1,4 +1,4 @@
-"""The visit that a lease holder is told: the same for all attempts, another whenever control enters the state again."""
+"""The visit that a lease holder gets: the same for all attempts, another whenever control enters the state again."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ EACH = {
 
 
 async def lease(tools: Tools, run_id: str, state: str) -> tuple[str, int]:
-    """Lease a state: the token, and the visit that the holder is told."""
+    """Lease a state: the token, and the visit that the holder gets."""
     granted = await tools.ok("acquire_state_lease", workflow_id=run_id, state=state, owner_agent_id="me")
     return granted["lease"]["token"], granted["updated_state"]["entry_epoch"]
 
@@ -116,7 +116,7 @@ async def test_a_run_that_is_made_again_under_the_same_id_has_other_visits(tools
 
 
 async def test_a_run_that_is_retried_goes_on_in_the_same_visit(tools: Tools, run_id: str) -> None:
-    """What failed may have had its effect outside; the same key finds it there."""
+    """A failed attempt may have had its effect outside; the same key finds it there."""
     for flow, state in ((LOOP, "Work"), (EACH, "Each/1/Score")):
         run = f"{run_id}-{state[:4]}"
         agents = {state.rpartition("/")[2]: "me"}

@@ -1,4 +1,4 @@
-"""await_workflow_event: waiting costs nobody anything, and ends as soon as there is something."""
+"""await_workflow_event: a wait costs other callers nothing, and ends as soon as an event comes."""
 
 import anyio
 import pytest

@@ -32,7 +32,7 @@ async def ready(tools: Tools, run_id: str, agent: str, **more: object) -> None:
     await tools.ok("notify_next_worker_agent", workflow_id=run_id)
 
 
-async def test_an_event_of_a_ready_state_brings_it_leased_with_its_input_and_the_call_that_completes_it(
+async def test_an_event_of_a_ready_state_brings_its_lease_its_input_and_the_next_call(
     tools: Tools, run_id: str
 ) -> None:
     agent = f"agent-{run_id}"
@@ -173,9 +173,7 @@ async def test_an_event_of_a_state_that_another_took_is_dropped_and_the_wait_goe
     assert application.inbox.waiting(agent, 10) == []
 
 
-async def test_a_call_whose_answer_was_lost_gets_the_same_lease_again_and_another_process_does_not(
-    tools: Tools, run_id: str
-) -> None:
+async def test_a_repeated_call_gets_the_same_lease_and_another_process_does_not(tools: Tools, run_id: str) -> None:
     agent = f"agent-{run_id}"
     await ready(tools, run_id, agent)
     first = await awaited(tools, agent, request_id="id-1")
@@ -221,7 +219,7 @@ async def test_whoever_stops_waiting_while_its_state_is_leased_leaves_it_to_othe
     assert (doc.status, doc.lease.token) == (Status.PENDING, None)
 
 
-async def test_the_work_is_read_beside_the_event_loop_so_that_other_calls_are_answered_meanwhile(
+async def test_work_is_read_outside_the_event_loop_so_that_other_calls_are_answered(
     alone: Application, run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent, threads = f"agent-{run_id}", list[int]()

@@ -1,4 +1,4 @@
-"""What a worker is told that asks about a state with nothing to do, gives one back, or reads what words it may use."""
+"""Answers to a worker that asks about a state without work, releases one, or reads the permitted words."""
 
 import pytest
 
@@ -38,7 +38,7 @@ async def test_who_asks_about_a_finished_state_is_told_so_and_what_else_is_ready
     assert [one["state"] for one in mine["states"]] == ["First"]
 
 
-async def test_who_asks_about_a_state_of_others_or_one_that_waits_is_told_why_there_is_nothing_to_do(
+async def test_a_caller_that_asks_about_anothers_or_a_waiting_state_is_given_the_reason(
     tools: Tools, run_id: str
 ) -> None:
     agents = {"First": "worker-1", "Left": "worker-2", "Right": "worker-3"}

@@ -26,7 +26,7 @@ _MOST_TURNS = 4
 
 @dataclass(kw_only=True)
 class ScriptedModel:
-    """What it knows, what it insists on, and the calls that it made."""
+    """Its knowledge, the points on which it insists, and its calls."""
 
     tools: Tools
     facts: Mapping[str, Any]

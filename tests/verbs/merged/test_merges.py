@@ -1,4 +1,4 @@
-"""What a call of a merged tool means: the verb, its arguments, and what is refused; and how answers name the tools."""
+"""The meaning of a call of a merged tool: the verb, its arguments, and refusals; and the names of tools in answers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,7 +35,7 @@ ASKED = Asked("list_runs", "list_runs", frozenset(Scope), frozenset(SERVED))
     ("name", "choice"), CHOICES, ids=[f"{name}-{choice.verb}-{number}" for number, (name, choice) in enumerate(CHOICES)]
 )
 def test_each_choice_of_a_merged_tool_is_a_call_of_its_verb(name: str, choice: Any) -> None:
-    """What lists offer for a call of the verb means that call; so `next` and hints lead where they should."""
+    """The listed call for a verb means that verb; so `next` and hints lead where they should."""
     wanted = {"workflow_id": "r", **smallest_call(TOOLS[choice.verb]), **choice.fixed}
     wanted = {key: value for key, value in wanted.items() if key in TOOLS[choice.verb].arguments.model_fields}
     outer = choice.outer(wanted)

@@ -68,7 +68,7 @@ async def _run_that_waits_for_a_person(tools: Tools) -> str:
         ({}, {"id"}),
         ({"in": "finding"}, {"id"}),  # a word that is almost right
         ({"in": "findings", "kind": "rule"}, {"id"}),  # an argument of definitions
-        ({"in": "findings", "query": "slow", "severity": "high"}, {"id"}),  # a search beside an id
+        ({"in": "findings", "query": "slow", "severity": "high"}, {"id"}),  # a search together with an id
         ({"finding": True, "in": "findings"}, {"id"}),
     ],
 )

@@ -1,4 +1,4 @@
-"""Who listens to event streams over ASGI, in tests."""
+"""Listeners to event streams over ASGI, in tests."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -27,7 +27,7 @@ class Told:
 
 @dataclass
 class Listener:
-    """Who reads a stream over ASGI: it takes what is sent, until it goes."""
+    """A reader of a stream over ASGI: it takes each message, until it leaves."""
 
     app: Any
     path: str
@@ -82,11 +82,11 @@ class Listener:
         return found
 
     def event_ids(self) -> list[str]:
-        """The events of the run that it was told of."""
+        """The events of the run that it received."""
         return [one["id"] for told in self.told() if told.event == "happened" for one in told.data["events"]]
 
     async def caught_up(self, run: Run) -> None:
-        """Wait until it was told of the newest event of a run."""
+        """Wait until it has received the newest event of a run."""
         await self.until(lambda: self.event_ids()[-1:] == run.event_ids()[-1:])
 
     async def begun(self) -> None:
@@ -124,7 +124,7 @@ async def steps(run: Run, *states: str) -> None:
 
 
 async def steps_after(run: Run, page: Listener) -> None:
-    """Let one event more happen, and be told."""
+    """Let one more event happen and arrive."""
     await in_thread(run.tool, "pause_run")
     await page.caught_up(run)
 

@@ -53,7 +53,7 @@ async def test_a_page_that_lost_its_stream_goes_on_without_gap_or_double(
         assert by_header.event_ids() == by_address.event_ids()
         heard += by_header.event_ids()
         last = next(told.event_id for told in reversed(by_header.told()) if told.event_id) or ""
-        await steps(run, f"S{2 * number + 1}")  # nobody listens
+        await steps(run, f"S{2 * number + 1}")  # without a listener
     missed = Listener(site, f"/ui/runs/{run.workflow_id}/live?after={last}")
     async with listening(missed):
         await missed.caught_up(run)

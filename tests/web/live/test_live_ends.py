@@ -1,4 +1,4 @@
-"""What ends event streams, and how many there may be: slow pages, limits, visits that end, servers that stop."""
+"""Ends and limits of event streams: slow pages, limits, visits that end, servers that stop."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
@@ -170,14 +170,14 @@ class Unhurried(Listener):
             await self.may_take.wait()
 
 
-async def test_a_page_that_takes_nothing_misses_nothing_in_the_end_and_others_do_not_wait_for_it(
+async def test_a_page_that_reads_slowly_misses_no_event_and_delays_no_other(
     application: Application, site: Starlette
 ) -> None:
     run = await in_thread(a_run, application, TWO_TASKS)
     path = f"/ui/runs/{run.workflow_id}/live?after={run.event_ids()[-1]}"
     known, slow, quick = run.event_ids(), Unhurried(site, path), Listener(site, path)
     async with listening(slow, quick):
-        await is_read(application)  # from now on a page has each event by itself, not many at once
+        await is_read(application)  # from now on a page gets each event alone, not many at once
         for _ in range(MOST_WAITING // 2 + 5):
             await in_thread(run.tool, "pause_run")
             await in_thread(run.tool, "resume_run")
@@ -192,7 +192,7 @@ async def test_a_page_that_takes_nothing_misses_nothing_in_the_end_and_others_do
     assert len(slow.event_ids()) == len(set(slow.event_ids()))
 
 
-async def test_when_the_connection_to_redis_breaks_the_streams_end_and_pages_go_on_where_they_were(
+async def test_when_redis_breaks_the_streams_end_and_pages_continue_where_they_were(
     short_directory: Path,
 ) -> None:
     folder = short_directory / "live-lost"

@@ -1,4 +1,4 @@
-"""Event streams of the list of runs over ASGI, and pages that are made once for all who were told together."""
+"""Event streams of the list of runs over ASGI, and pages that are made once for all who get them together."""
 
 import re
 from typing import Any
@@ -82,7 +82,7 @@ async def test_pages_that_ask_for_the_same_version_are_made_once_but_for_each_vi
 async def test_an_event_stream_is_not_shared_whatever_version_it_is_asked_for(
     application: Application, site: Starlette, path: str
 ) -> None:
-    """Collected as a page is, it would be sent to nobody, and grow without an end."""
+    """Collected as a page is, it would be sent to no reader, and grow without an end."""
     run = await in_thread(a_run, application, chain(1))
     page = Listener(site, path.format(run=run.workflow_id), said={"dcf-version": "1"})
     async with listening(page):

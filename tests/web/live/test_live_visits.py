@@ -1,4 +1,4 @@
-"""Event streams where callers log in with a key: they end when the visit does, and are for those who are logged in."""
+"""Event streams where callers log in with a key: they end with the visit, and are for callers who are logged in."""
 
 from functools import partial
 

@@ -34,7 +34,7 @@ def browser(application: Application) -> Browser:
 
 
 def acting(application: Application, **more: Any) -> Visit:
-    """A visit of somebody who may do everything here."""
+    """A visit of a person who may do everything here."""
     caller = Caller(name="key:0123456789ab", scopes=frozenset(Scope), **more)
     return Visit(application=application, caller=caller, may_act=True)
 
@@ -241,7 +241,7 @@ async def test_hostile_text_is_shown_and_never_obeyed(application: Application, 
     check_harmless(inbox_page(visit, {"run": judged(application, HOSTILE), "state": "Write"}))
 
 
-async def test_a_form_is_checked_by_a_request_that_changes_nothing_and_comes_from_this_page(
+async def test_a_form_is_checked_by_a_request_of_this_page_that_changes_nothing(
     application: Application, browser: Browser
 ) -> None:
     run = asking(application, {"schema": SCHEMA})
@@ -256,5 +256,5 @@ async def test_a_form_is_checked_by_a_request_that_changes_nothing_and_comes_fro
 
 
 def test_the_local_user_of_this_server_is_no_operator(application: Application) -> None:
-    """What the tests above that go through the browser rely on."""
+    """The assumptions of the tests above that go through the browser."""
     assert Scope.ANSWER not in the_local_user(application.settings)().scopes

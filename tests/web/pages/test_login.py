@@ -131,7 +131,7 @@ async def test_a_wrong_key_opens_nothing_and_all_are_told_the_same(
 
 
 async def test_a_failed_log_in_is_noted_in_the_audit_trail(web_redis: RestrictedRedis) -> None:
-    """By a server of its own: one that has just noted another leaves out whose key it was."""
+    """By a server of its own: a server that has just noted another leaves out whose key it was."""
     with open_application(Settings.model_validate({"redis_url": web_redis.url})) as application:
         revoked = key_of(application)
         application.keys.revoke(id_of(revoked))
@@ -309,7 +309,7 @@ async def test_without_redis_the_page_says_503_and_asks_nobody_to_log_in(short_d
             answers = [await visitor.get("/ui/runs"), await visitor.log_in(key)]
     assert [one.status_code for one in answers] == [503, 503]
     assert all("set-cookie" not in one.headers and one.headers["retry-after"] for one in answers)
-    for one in answers:  # who asks is not known, and learns nothing of the server behind
+    for one in answers:  # an unknown caller learns nothing of the server behind
         assert "Log-ins cannot be looked up now." in one.text
         assert "Redis" not in one.text
 

@@ -1,4 +1,4 @@
-"""What the forms of the inbox and of the workflows send is taken by the actions, as by a browser without scripts."""
+"""Actions take the forms of the inbox and of the workflows, as a browser without scripts sends them."""
 
 import secrets
 from typing import Any

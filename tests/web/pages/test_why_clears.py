@@ -1,4 +1,4 @@
-"""What the page of reasons advises clears the reason: its button is pressed and confirmed."""
+"""The advice of the page of reasons clears the reason: its button is pressed and confirmed."""
 
 import os
 import re
@@ -43,7 +43,7 @@ WHY: Final = "because the test says so"
 
 @pytest.fixture(scope="module")
 def here(server: RestrictedRedis) -> Iterator[Application]:
-    """A control plane on the Redis on which `real` scripts its runs, for whoever operates it on this machine."""
+    """A control plane on the Redis on which `real` scripts its runs, for the operator of this machine."""
     with opened(server.url) as found:
         yield found
 
@@ -137,7 +137,7 @@ async def applied(visitor: Visitor, page: str, tool: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Answered:
-    """What a person fills into the form of the inbox to which the page leads: the tool, the fields."""
+    """A person's entries in the form of the inbox to which the page leads: the tool, the fields."""
 
     tool: str
     filled: Mapping[str, str]
@@ -199,7 +199,7 @@ async def test_what_waits_for_a_time_goes_on_when_it_comes(
     run = script(real)
     shown, (state,) = script.__name__.replace("_", " "), here.diagnosis.explain(run).findings
     assert state.state is not None
-    assert "it goes on by itself" in text_of((await visitor.get(f"/ui/why?run={run}")).text)
+    assert "it continues automatically" in text_of((await visitor.get(f"/ui/why?run={run}")).text)
     stuck_runs.put(real, run, state.state, "not_before", stuck_runs.LONG_AGO)
     real.make_due(run, state.state)
     here.clock.pulse()

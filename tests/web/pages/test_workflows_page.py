@@ -163,7 +163,7 @@ def test_many_values_below_a_long_name_cost_no_more_than_others() -> None:
     assert [line.number for line in found if line.problems] == [1]
 
 
-def test_a_problem_below_a_name_with_characters_that_cannot_be_seen_stands_at_its_line() -> None:
+def test_a_problem_below_a_name_with_hidden_characters_is_at_its_line() -> None:
     lines = marked(lines_of({"a": 1, "b\u202e": {"c": 2}}), [{"path": "/b\\u202e/c", "message": "m", "hint": "h"}])
     assert [line.number for line in lines if line.problems] == [4]
 

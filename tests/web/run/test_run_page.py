@@ -33,7 +33,7 @@ def facts(page: Page) -> dict[str, str]:
 
 
 def bars(page: Page, state: str) -> list[str]:
-    """What the bars of a state in the timeline say."""
+    """The texts of the bars of a state in the timeline."""
     row = re.search(rf'<tr data-key="{state}".*?</tr>', page.html, re.DOTALL)
     assert row is not None
     return re.findall(r'<rect class="seg[^>]*><title>(.*?)</title>', row[0])
@@ -120,7 +120,7 @@ async def test_every_state_of_the_picture_is_a_link_that_says_how_it_stands(agen
     assert chosen.part("panel").has("held by ann, 59 min")
 
 
-async def test_states_inside_a_parallel_are_links_and_those_inside_a_map_lead_to_its_iterations(
+async def test_states_in_a_parallel_are_links_and_those_in_a_map_lead_to_its_iterations(
     agents: World, visitor: Visitor
 ) -> None:
     view = (await visitor.run(stories.nested(agents))).part("view")
@@ -329,9 +329,7 @@ async def test_a_cancelled_run_says_so_everywhere(agents: World, visitor: Visito
         assert page.part("panel").has("◼ cancelled")
 
 
-async def test_a_run_that_grows_is_shown_from_its_first_moment_with_every_unit_that_it_gets(
-    agents: World, visitor: Visitor
-) -> None:
+async def test_a_run_that_grows_is_shown_from_its_first_moment_with_every_unit(agents: World, visitor: Visitor) -> None:
     server = Server(agents)
     run = server.open()
     for tab in TABS:

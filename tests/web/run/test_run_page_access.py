@@ -1,4 +1,4 @@
-"""Who may see the page of a run and its files: a caller with the scope to read, and of the run's project."""
+"""Access to the page of a run and its files: a caller with the scope to read, and of the run's project."""
 
 from collections.abc import Callable
 from typing import Any

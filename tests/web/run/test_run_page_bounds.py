@@ -1,4 +1,4 @@
-"""What the page of a large run costs: round trips to Redis, and bytes to the browser."""
+"""The cost of the page of a large run: round trips to Redis, and bytes to the browser."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ from tests.web.visitors import HOST
 pytestmark = pytest.mark.anyio
 
 MOST_TRIPS = 5
-"""Six are allowed, one of them for the session of whoever is logged in."""
+"""Six are allowed, one of them for the session of the visitor."""
 
 MOST_READ = 900_000
 """Bytes to and from Redis. Most of them are the first thousand open states, which the diagnosis looks at."""
@@ -39,7 +39,7 @@ class Cost:
 
 @contextmanager
 def counted(application: Application) -> Iterator[Cost]:
-    """What the application asks of Redis inside the block (read it after it)."""
+    """The commands of the application to Redis inside the block (read it after it)."""
     connections = _connections(application)
     plain = connections._pool
     counting = CountingPool(plain)

@@ -62,7 +62,7 @@ def test_the_chosen_state_is_marked_and_names_are_those_that_were_given() -> Non
     assert 'aria-label="A: running, held by &lt;ann&gt;"' in svg
 
 
-def test_the_parts_of_a_large_graph_have_every_state_once_and_no_arrow_to_another_part() -> None:
+def test_the_parts_of_a_large_graph_have_each_state_once_and_no_arrow_between_them() -> None:
     graph = graph_of(numbered_chain(95))
     parts = [part_of(graph, first, 20) for first in range(0, len(graph.nodes), 20)]
     assert [node for part in parts for node in part.graph.nodes] == list(graph.nodes)

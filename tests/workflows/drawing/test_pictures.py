@@ -218,7 +218,7 @@ def test_an_svg_is_dark_where_the_page_is_and_may_leave_its_style_to_the_page() 
 
 @rows("name", HOSTILE)
 def test_hostile_names_are_only_text(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dcf.asl.syntax.parsing.hidden_in", lambda _: None)  # a picture relies on nobody else's check
+    monkeypatch.setattr("dcf.asl.syntax.parsing.hidden_in", lambda _: None)  # a picture relies on its own check
     rule = {"Variable": "$.a", "StringEquals": name, "Next": name}
     states = {
         "First": {"Type": "Choice", "Choices": [rule]},

@@ -114,7 +114,7 @@ def test_an_agent_that_is_taken_over_counts_as_lost_from_when_it_was_heard_last(
         "heard later",
     ],
 )
-def test_a_lease_is_lost_when_the_last_one_known_was_over_unless_its_agent_was_heard_later(
+def test_a_lease_is_lost_after_its_last_known_end_unless_its_agent_was_heard_later(
     signs: list[Told], lost_at: float
 ) -> None:
     found = folded(
@@ -149,7 +149,7 @@ def due_at(when: float) -> str:
 
 
 def backed_off(*events: Told, kind: str | None = None) -> list[tuple[str, float, float | None, str | None]]:
-    """What a state does after it failed at 4, to be tried again at 8."""
+    """A state that failed at 4, to be tried again at 8."""
     found = folded(
         *STARTED,
         at(3, "LeaseAcquired", "A", epoch=2, owner="ann", attempt=1, ttl_s=10),
@@ -202,7 +202,7 @@ def test_a_state_that_no_agent_takes_waits_when_its_next_try_is_due() -> None:
     ]
 
 
-def test_an_agent_whose_lease_is_over_and_that_nobody_followed_counts_as_lost_until_now() -> None:
+def test_an_agent_that_was_not_followed_counts_as_lost_from_its_leases_end() -> None:
     begun = (*STARTED, at(5, "LeaseAcquired", "A", epoch=2, owner="ann", attempt=1))
     found = folded(*begun, expired={"A": BEGAN + 8 * SECOND, "never heard of": BEGAN})
     assert spans(found, "A")[2:] == [("working", 5, 8, "lost_lease"), ("lost_lease", 8, None, None)]
@@ -227,7 +227,7 @@ def test_a_released_state_is_ready_again_and_waits_while_its_run_is_paused() -> 
     ]
 
 
-def test_a_state_that_is_given_to_another_is_ready_again_and_one_that_is_resolved_is_over() -> None:
+def test_a_reassigned_state_is_ready_again_and_a_resolved_one_has_ended() -> None:
     found = folded(
         *STARTED,
         at(3, "LeaseAcquired", "A", epoch=2, owner="ann", attempt=1),

@@ -141,7 +141,7 @@ def test_an_import_that_cannot_be_used_is_refused_and_the_file_stays_unknown(bas
     assert str(base) not in json.dumps(verdict.as_json())
 
 
-def test_an_import_may_be_named_by_an_absolute_path_or_a_file_uri_below_the_directory(base: Path) -> None:
+def test_an_import_may_be_an_absolute_path_or_a_file_uri_below_the_directory(base: Path) -> None:
     for uri in (str(base / "worker.af"), (base / "worker.af").as_uri()):
         assert judged(base, document(af_imports=[{"uri": uri}])).ok
 

@@ -39,7 +39,7 @@ def after(price: dict[str, Json], language: str = "JSONPath", **ship: Json) -> l
     return warnings(price, language, Ship={"Type": "Task", **ship})
 
 
-def test_a_field_that_the_schema_rules_out_is_told_with_its_place_and_what_was_probably_meant() -> None:
+def test_a_field_that_the_schema_rules_out_is_reported_with_place_and_suggestion() -> None:
     (told,) = after({}, Parameters={"sum.$": "$.totl"})
     place, said = told.split(": ", 1)
     assert place == "/States/Ship/Parameters/sum.$"

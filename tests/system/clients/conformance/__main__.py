@@ -42,7 +42,7 @@ class EveryTool(Shown):
 
 
 async def list_all(server: MCPServer[None], application: Application) -> None:
-    """Let our middleware know the tools that the SDK was given; whoever may read sees them."""
+    """Let our middleware know the tools of the SDK; a caller with the scope read sees them."""
     ours = TOOLS[registered.json_schema_2020_12_tool.__name__]
     specs = {one.name: replace(ours, name=one.name) for one in await server.list_tools()}
     specs |= TOOLS

@@ -1,4 +1,4 @@
-"""What the conformance suite wants a server to have besides tools of ours: content of every kind, in three places.
+"""The content that the conformance suite wants of a server in addition to our tools: every kind, in three places.
 
 The names are the suite's, and so are the texts where it looks at them.
 """
@@ -123,7 +123,7 @@ async def test_trigger_prompt_change(ctx: Context) -> str:
 
 
 async def test_headers(region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})]) -> str:
-    """Take an argument that stands in a header too."""
+    """Take an argument that is in a header too."""
     return region
 
 

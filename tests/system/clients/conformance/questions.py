@@ -81,7 +81,7 @@ async def test_input_required_result_request_state(ctx: Context) -> str | InputR
 
 
 async def test_input_required_result_tampered_state(ctx: Context) -> str | InputRequiredResult:
-    """Ask likewise; the state that the client gives back is another one."""
+    """Ask likewise; the state in the client's answer is another one."""
     return await test_input_required_result_request_state(ctx)
 
 

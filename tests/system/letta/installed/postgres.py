@@ -49,7 +49,7 @@ class Postgres:
         self._run("pg_ctl", "start", "-w", "-t", "60", "-D", str(self._data), "-l", log, "-o", options)
 
     def stop(self) -> None:
-        """End the server at once: its data is not needed any more."""
+        """End the server at once: its data has no further use."""
         pid_file = self._data / "postmaster.pid"
         if pid_file.exists():
             os.kill(int(pid_file.read_text().splitlines()[0]), signal.SIGINT)

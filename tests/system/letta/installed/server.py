@@ -43,7 +43,7 @@ class LettaServer:
 
     @property
     def log(self) -> str:
-        """What the server said, without its warnings and the lines they quote."""
+        """The output of the server, without its warnings and the lines they quote."""
         lines = (self._folder / "letta.log").read_text(errors="replace").splitlines()
         return "\n".join(line for line in lines if "Warning: " not in line and not line.startswith("  "))
 

@@ -61,7 +61,7 @@ def letta_site(server: LettaServer) -> Iterator[Site]:
 
 @contextmanager
 def letta_deliveries(server: LettaServer, model: ScriptedModel) -> Iterator[DeliverySite]:
-    """Agents that answer whatever they are told; what they got is what their model saw."""
+    """Agents that answer every message; their messages are those that their model saw."""
     with ExitStack() as stack:
         raw = stack.enter_context(Letta(base_url=server.url, api_key="none"))
         platform = stack.enter_context(LettaPlatform(LettaOptions(base_url=server.url, model=HANDLE)))

@@ -1,4 +1,4 @@
-"""What every agent platform promises, on a real Letta."""
+"""The promises of every agent platform, on a real Letta."""
 
 import pytest
 

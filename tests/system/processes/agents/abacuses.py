@@ -28,7 +28,7 @@ _PROGRAM: Final = str(Path(__file__).with_name("abacus.py"))
 
 
 def command(name: str = "add") -> list[str]:
-    """The command by which whoever uses the tool starts a server of its own."""
+    """The command by which a user of the tool starts a server of its own."""
     return [sys.executable, _PROGRAM, name, "stdio"]
 
 

@@ -1,4 +1,4 @@
-"""A worker that dies between its lease and its work: python -m ... URL RUN STATE. What it is told it prints."""
+"""A worker that dies between its lease and its work: python -m ... URL RUN STATE. It prints its answers."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 """Agents of the mailbox platform: MCP clients that do what the answers they get say, and nothing else.
 
-What is theirs to know is a URL, a run and a state; their id, their skills, the servers of their tools and every call
+They know a URL, a run and a state; their id, their skills, the servers of their tools and every call
 to make they are told. How to act on a skill's directives, and how to plan, they share with the agents on Letta.
 """
 
@@ -23,7 +23,7 @@ from tests.system.letta.planner_mind import planner
 
 Json = Any
 WAIT_S = 1
-"""One wait for an event. Short, so that a worker soon sees that its run is over."""
+"""Seconds of a wait for an event. Short, so that a worker soon sees that its run has ended."""
 LOOK_S = 0.05
 """Between two looks whether one has been hired."""
 AT_THE_END = frozenset({"notify_next_worker_agent", "unload_skill", "release_state_lease"})
@@ -32,7 +32,7 @@ AT_THE_END = frozenset({"notify_next_worker_agent", "unload_skill", "release_sta
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange:
-    """A call of an agent and what it was told."""
+    """A call of an agent and its answer."""
 
     who: str
     tool: str
@@ -74,7 +74,7 @@ class Hands:
         return answer
 
     def events(self, agent_id: str, goes_on: Callable[[], bool]) -> Iterator[dict[str, Json]]:
-        """What arrives in an inbox; an event is acknowledged when the next one is asked for."""
+        """The events of an inbox; an event is acknowledged when the next one is asked for."""
         handled: str | None = None
         while (waiting := goes_on()) or handled is not None:
             wish = {"timeout_s": WAIT_S if waiting else 0, "ack_message_id": handled, "lease": False}
@@ -146,7 +146,7 @@ class Planner:
         self._is_done = False
 
     def serve(self, request: str, goes_on: Callable[[], bool]) -> None:
-        """Turn the request into a run and watch until it is over."""
+        """Turn the request into a run and watch until it has ended."""
         self._hear(request)
         for event in self._hands.events(self._agent_id, lambda: goes_on() and not self._is_done):
             self._hear(json.dumps(event))
@@ -165,7 +165,7 @@ class Planner:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What a worker is hired for: a state of a run that there may not be yet. `over` sends everybody home."""
+    """The job of a worker: a state of a run that may not exist yet. `over` ends all workers."""
 
     url: str
     run: str
@@ -184,7 +184,7 @@ class Job:
             if found is not None:
                 return str(found)
             self.over.wait(LOOK_S)
-        raise AssertionError(f"nobody hired a worker for {self.state}")
+        raise AssertionError(f"there is no worker for {self.state}")
 
     def goes_on(self, hands: Hands, agent_id: str) -> bool:
         if self.over.is_set():
@@ -194,9 +194,9 @@ class Job:
 
 
 def serve(job: Job, *, copies: int = 1, lost: int = 0) -> None:
-    """Work for one state until its run is over; the first `lost` events are taken and forgotten.
+    """Work for one state until its run has ended; the first `lost` events are taken and forgotten.
 
-    With several copies each of them is told of every event, all at the same time.
+    With several copies each of them gets every event, all at the same time.
     """
     with ExitStack() as stack:
         hands = [stack.enter_context(job.hands(number)) for number in range(1, copies + 1)]
