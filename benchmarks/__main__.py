@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measure, print the table, write it and the figures beside this file."""
+"""`python -m benchmarks`: measure, print the table, write it and the figures next to this file."""
 
 import argparse
 import json

@@ -192,7 +192,7 @@ def _attack(name: str, target: Target, rounds: "multiprocessing.sharedctypes.Syn
 
 @dataclass(slots=True)
 class Seen:
-    """What was seen of a server during an attack."""
+    """Observations of a server during an attack."""
 
     name: str
     health_ms: float = 0

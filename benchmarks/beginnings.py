@@ -1,4 +1,4 @@
-"""What it costs to begin a run: round trips of `start_run`, `rerun` and `retry_run`, without what they owe."""
+"""The cost of the beginning of a run: round trips of `start_run`, `rerun` and `retry_run`, without what they owe."""
 
 import secrets
 from contextlib import closing

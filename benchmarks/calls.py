@@ -1,4 +1,4 @@
-"""What a step costs the process of its worker: calls of Python functions, and CPU.
+"""The cost of a step for the process of its worker: calls of Python functions, and CPU.
 
 Calls do not depend on how busy the machine is; CPU does, and is only for information. Every figure is of a whole run by
 one worker, its end included, after a run of the same workflow: what is prepared once for a definition is prepared then.

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.cluster`: dcf on a Redis Cluster beside one server, and what larger clusters carry.
+"""`python -m benchmarks.cluster`: dcf on a Redis Cluster and on one server, and the load that larger clusters carry.
 
 All on loopback, with the cores there are: workers, one server, a cluster of three primaries, and one whose primaries
 have replicas. They take turns, so that other load meets all alike; read ratios. The costs of a step by family of keys
@@ -33,7 +33,7 @@ _CLAIMS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What each kind of work costs by family, the bytes that a live run keeps, and the version of Redis."""
+    """The cost of each kind of work by family, the bytes that a live run keeps, and the version of Redis."""
 
     costs: Mapping[str, Mapping[str, Cost]]
     bytes_of_run: float
@@ -41,7 +41,7 @@ class Measured:
 
 
 def measure_costs(folder: Path, rounds: int, runs: int) -> Measured:
-    """Measure on a cluster of three: so many runs for the count of commands, so many rounds for CPU."""
+    """Measure on a cluster of three, with a number of runs for the count of commands and of rounds for CPU."""
     with redis_cluster(folder) as url, open_application(Settings(redis_url=SecretStr(url))) as app:
         probe = ClusterProbe(url)
 

@@ -1,7 +1,7 @@
-"""What a step costs each part of a cluster: commands and CPU of Redis, by the family of keys they are for.
+"""The cost of a step for each part of a cluster: commands and CPU of Redis, by the family of keys they are for.
 
 The commands of a piece of work are read from the slow log of every node, which is told to keep all. The time that a
-node needs beside its commands, to read and to write, is divided among them evenly.
+node needs besides its commands, to read and to write, is divided among them evenly.
 """
 
 import re
@@ -48,12 +48,12 @@ Kind: TypeAlias = tuple[str, str]
 """A command's name and the family of its keys."""
 
 Work: TypeAlias = Callable[[Application], int]
-"""Function that does something so many times, and returns how many."""
+"""Function that does something a number of times, and returns the number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What something costs Redis once: commands, and microseconds of CPU of a node."""
+    """The cost of one operation for Redis: commands, and microseconds of CPU of a node."""
 
     commands: float
     us: float
@@ -72,7 +72,7 @@ def family_of(words: Iterable[str]) -> str:
 def cost_of(
     app: Application, probe: ClusterProbe, work: Work, rounds: int, prepare: Callable[[], object] = lambda: None
 ) -> dict[str, Cost]:
-    """Return what doing it once costs, by family. CPU is the lower quartile of so many rounds, each prepared before."""
+    """Return what doing it once costs, by family. CPU is the lower quartile of the rounds, each prepared before."""
     prepare()
     with slow_logs(probe) as logs, noted() as sent:
         times = work(app)
@@ -153,7 +153,7 @@ def steps(length: int, runs: int) -> Work:
 
 
 def hand_overs(length: int, runs: int) -> Work:
-    """Return the same with two agents in turn, who are told of each state by their inboxes; it counts steps."""
+    """Return the same with two agents in turn, who are notified by their inboxes; it counts steps."""
 
     def work(app: Application) -> int:
         for _ in range(runs):
@@ -181,7 +181,7 @@ def _hand_over(app: Application, length: int) -> None:
     plane.kick_off(run, "initial")
     app.notifications.notify_next(run, None, reason=None, payload=None)
     for state, (agent,) in agents.items():
-        app.clock.finish(_PATIENCE_S)  # until the agent was told
+        app.clock.finish(_PATIENCE_S)  # until the agent was notified
         taken = app.inbox.take(agent)
         wish = Acquire(state=state, owner=agent, token=secrets.token_hex(16), ttl_s=workloads.LEASE_S)
         held = plane.acquire(run, wish)
@@ -196,7 +196,7 @@ def _hand_over(app: Application, length: int) -> None:
 
 
 def claims(count: int) -> Work:
-    """Return the work of so many claims among all runs; there must be so many runs whose first state is ready."""
+    """Return the work of this number of claims among all runs; as many runs must have a ready first state."""
 
     def work(app: Application) -> int:
         for _ in range(count):
@@ -210,7 +210,7 @@ def claims(count: int) -> Work:
 
 
 def looks(count: int) -> Work:
-    """Return the work of so many looks of the clock at which nothing is due."""
+    """Return the work of this number of passes of the timer loop without a due state."""
 
     def work(app: Application) -> int:
         for _ in range(count):

@@ -26,7 +26,7 @@ _WARM: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What workers did at a place, and what that took of its primaries: CPU is in seconds, `nodes` that of each."""
+    """The work of workers at a place, and its load on the primaries: CPU is in seconds, `nodes` that of each."""
 
     place: str
     shape: str
@@ -57,7 +57,7 @@ PLACES: Final[Mapping[str, Callable[[Path], AbstractContextManager[str]]]] = {
 
 @contextmanager
 def at_places(folder: Path, workers: int, names: Iterable[str] = PLACES) -> Iterator[list[_Place]]:
-    """Start one server, a cluster and one with replicas, or what is named of these, and so many workers of each."""
+    """Start one server, a cluster and one with replicas, or the named ones, and this number of workers of each."""
     with ExitStack() as started:
         places = []
         for number, name in enumerate(names):

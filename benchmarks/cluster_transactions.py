@@ -1,4 +1,4 @@
-"""`python -m benchmarks.cluster_transactions`: dcf's two packets beside the transactions of redis-py's cluster client.
+"""`python -m benchmarks.cluster_transactions`: dcf's two round trips and the transactions of redis-py's cluster client.
 
 Both do what a step does: watch two keys, read three documents of one slot, decide, write four keys between MULTI and
 EXEC. They take turns on one cluster of three, so that other load meets both alike. Then both are tried where something
@@ -44,7 +44,7 @@ Transaction = Callable[[RunKeys], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What a number of transactions took: seconds, of CPU in this process, and what the nodes counted."""
+    """The cost of a number of transactions: seconds, of CPU in this process, and what the nodes counted."""
 
     times: int
     seconds: float

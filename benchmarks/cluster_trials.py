@@ -1,4 +1,4 @@
-"""What becomes of a transaction on a cluster when something happens between its WATCH and its EXEC.
+"""The outcome of a transaction on a cluster when something happens between its WATCH and its EXEC.
 
 In each trial another client then changes what is watched. A transaction that is carried out all the same overwrites a
 change that it has not seen.
@@ -94,7 +94,7 @@ BEFORE_EXEC: Final[dict[str, Callable[[Place], None]]] = {
 
 
 def trials(client: Any, connections: Connections, urls: Sequence[str]) -> Iterator[str]:
-    """Yield the table of what became of each trial, with redis-py's cluster client and with dcf."""
+    """Yield the table of the outcome of each trial, with redis-py's cluster client and with dcf."""
     nodes = [redis.Redis.from_url(url) for url in urls]
     yield "| what happens, before another client changes what is watched | redis-py | dcf |"
     yield "|---|---|---|"

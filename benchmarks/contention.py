@@ -1,7 +1,7 @@
-"""What several workers cost each other: steps a second, transactions that were overtaken, and CPU, by worker processes.
+"""Measures several workers together: steps a second, overtaken transactions, and CPU, by worker processes.
 
 `python -m benchmarks.contention URL` is one of the workers: it takes the ids of runs, a line each, and answers when the
-run is over. The same figures with one worker say what a step costs worker and Redis alone.
+run has ended. The same figures with one worker say what a step costs worker and Redis alone.
 """
 
 import json
@@ -40,7 +40,7 @@ _MOST_COMMANDS: Final = {("chain of 1000", 1): 10.1, ("dag1000", 1): 13}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What one worker did of a run, how often it was overtaken, and its CPU in seconds."""
+    """The part of one worker in a run: how often it was overtaken, and its CPU in seconds."""
 
     steps: int
     aborts: int
@@ -49,7 +49,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Together:
-    """What all workers did of a run. CPU is in milliseconds for each step."""
+    """The parts of all workers in a run. CPU is in milliseconds for each step."""
 
     rate: float
     aborts: float
@@ -161,7 +161,7 @@ def main(url: str) -> None:
 
 
 def _take_part(plane: ControlPlane, run: str) -> int:
-    """Claim and complete until the run is over; how many steps that were."""
+    """Claim and complete until the run ends; return the number of steps."""
     steps, vain = 0, 0
     while True:
         answer = workloads.try_claim(plane, run)

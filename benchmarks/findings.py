@@ -1,4 +1,4 @@
-"""`python -m benchmarks.findings`: pages of a search over 1,000 findings and over 100,000, beside the search module.
+"""`python -m benchmarks.findings`: pages of a search over 1,000 findings and over 100,000, and with the search module.
 
 Both sizes are asked in turns, on one embedded Redis, so that a busy machine slows both. The search module indexes the
 same words and facets in an index of its own; it is only measured here (docs/decisions/storage/searching.md).
@@ -72,7 +72,7 @@ def findings(number: int) -> Iterator[NewFinding]:
 
 
 def fill(connections: Connections, name: str, number: int) -> TextIndex:
-    """Return an index with so many findings."""
+    """Return an index with this number of findings."""
     index = TextIndex(connections, name, most=number)
     made = (new_finding(wish, _FIRST + at * 1000) for at, wish in enumerate(findings(number)))
     putting = index._putting  # noqa: SLF001 - many in one packet

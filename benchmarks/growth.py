@@ -1,4 +1,4 @@
-"""`python -m benchmarks.growth`: what dcf's operations cost beside ever more ended and live runs on one Redis.
+"""`python -m benchmarks.growth`: the cost of dcf's operations with more and more ended and live runs on one Redis.
 
 Two embedded servers: a small one stays as it is, another is filled step by step (`packed_runs`). Each operation is
 timed on both in turns, so that what else the machine does slows both; read the ratios. Neither server writes files.
@@ -37,7 +37,7 @@ _LEAST: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """What an operation costs where it is full: ms (lower quartile), commands, and the ratio of both."""
+    """The cost of an operation with many runs: ms (lower quartile), commands, and the ratio of both."""
 
     ms: float
     commands: int
@@ -80,7 +80,7 @@ def measure(
 
 
 def _fill(site: Site, ended: int, live: int) -> None:
-    """Fill one up to so many runs, and say on standard error how long that took."""
+    """Fill one up to this number of runs, and say on standard error how long that took."""
     began = time.perf_counter()
     site.grow(ended, live)
     took, left = time.perf_counter() - began, free_gib()
@@ -142,7 +142,7 @@ def table(lines: Iterator[tuple[str, list[str]]]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print how many times what it takes on a small server each operation takes beside ended + live runs."""
+    """Print the cost of each operation with ended + live runs as a multiple of that on a small server."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--ended", type=int, default=1_000_000, help="most ended runs")
     parser.add_argument("--live", type=int, default=100_000, help="most live runs")

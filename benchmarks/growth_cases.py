@@ -102,7 +102,7 @@ def _begin(site: Site) -> None:
 
 
 def _expire(site: Site) -> None:
-    """Let Redis have removed the keys of so many runs a moment ago."""
+    """Let Redis have removed the keys of this number of runs a moment ago."""
     gone, model = site.copy(EXPIRING, _DUE), site.models[EXPIRING]
     (listing,) = (one for one in model.listings if one.index == LIST_OF_EXPIRING)
     places = ((listing.place(name, site.connections.shards), listing.entry(name)) for name in gone)

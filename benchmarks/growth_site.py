@@ -77,7 +77,7 @@ class Site:
         self.models = self._models()
 
     def grow(self, ended: int, live: int) -> None:
-        """Fill it up to so many runs; a few rare ones are always the newest."""
+        """Fill it up to this number of runs; a few rare ones are always the newest."""
         for number, kinds, what in (
             (ended - self.ended, _ENDED, "an ended run"),
             (live - self.live, _LIVE, "a live run"),
@@ -155,7 +155,7 @@ class Site:
         return answer
 
     def _remind_rarely(self, run: str) -> None:
-        """Let a day pass until the clock looks at a run that nobody takes: it does so ever more rarely."""
+        """Let a day pass until the timer loop checks a run that no agent takes: the checks become rarer."""
         ((seconds, _),) = self.connections.send(("TIME",))
         self.connections.send(("ZADD", RunKeys(run).timers, (int(seconds) + _DAY) * SECOND, "Work"))
         self.app.clock._due.settle(run)  # noqa: SLF001 - as the clock does after each look

@@ -1,4 +1,4 @@
-"""What a page of a journal costs with a thousand entries and a hundred thousand. `python -m benchmarks.journal`."""
+"""The cost of a page of a journal with a thousand entries and a hundred thousand. `python -m benchmarks.journal`."""
 
 import statistics
 import tempfile
@@ -47,7 +47,7 @@ def measure_journal(app: Application, probe: Probe, rounds: int) -> list[Row]:
 
 
 def _written(app: Application, number: int) -> str:
-    """Create a run with a journal of so many entries, a second apart."""
+    """Create a run with a journal of this number of entries, a second apart."""
     name = workloads.create(app.control_plane, workloads.chain(3))
     run = keys_of(name)
     with closing(Connections(open_pool(app.redis_url))) as connections:

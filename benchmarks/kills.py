@@ -1,7 +1,7 @@
-"""What an embedded server loses of what it acknowledged, when it is killed under load: `python -m benchmarks.kills`.
+"""The acknowledged writes that an embedded server loses when it is killed under load: `python -m benchmarks.kills`.
 
 It starts the server that dcf would start here, so another server is measured in an environment that has another. Each
-transaction writes two strings, a counter and an entry of a stream; one that is there in part is torn.
+transaction writes two strings, a counter and an entry of a stream; a transaction that is there in part is torn.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from dcf.store.embedded import server as embedded
 
 _WRITERS: Final = 4
 _LOADED_S: Final = (0.2, 1.4)
-"""The first round is killed after so many seconds of load, the last after so many."""
+"""Seconds of load before the kill of the first round, and of the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Round:
 
 
 def main() -> None:
-    """Kill the server so many times with each setting of appendfsync, and print a row for each."""
+    """Kill the server a number of times with each setting of appendfsync, and print a row for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     rounds: int = parser.parse_args().rounds

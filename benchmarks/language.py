@@ -1,4 +1,4 @@
-"""What the language costs: data flow in a transition, Parallel and Map, validation, and the engine by itself."""
+"""The cost of the language: data flow in a transition, Parallel and Map, validation, and the engine alone."""
 
 import multiprocessing
 import statistics
@@ -121,7 +121,7 @@ def _by_processes(app: Application, document: dict[str, Any], count: int) -> tup
 
 
 def _share(url: str, workflow_id: str, ready: Any, go: Any) -> None:
-    """Work on a run with others until it is over."""
+    """Work on a run with others until it ends."""
     with open_application(Settings(redis_url=SecretStr(url))) as app:
         plane = app.control_plane
         plane.run(workflow_id)

@@ -1,4 +1,4 @@
-"""What a page of the list of runs costs beside a hundred runs and a hundred thousand, and what pruning leaves."""
+"""The cost of a page of the list of runs with a hundred runs and a hundred thousand, and after pruning."""
 
 import secrets
 import statistics

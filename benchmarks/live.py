@@ -90,7 +90,7 @@ def _request(served: Served, path: str, version: str = "") -> bytes:
 
 
 def measure_live(app: Application, pages: int, runs: int, rate: int, seconds: float) -> list[Row]:
-    """Delays of events on a quiet server, and with so many pages of so many runs open at so many events a second."""
+    """Delays of events on a quiet server, and with a number of pages, runs and events a second."""
     if not Path("/proc/self/status").exists():
         return []
     with serving(app, "web") as served:

@@ -1,7 +1,7 @@
 """Fills a Redis or a cluster with many runs in minutes: copies of a few that dcf made, in all lists of their models.
 
-A copy has every key of its model, under another id and with another creation time, and stands in the same lists. What
-dcf itself never wrote is in no copy.
+A copy has every key of its model, under another id and with another creation time, and is in the same lists. No
+copy has data that dcf itself never wrote.
 """
 
 import secrets
@@ -19,7 +19,7 @@ from dcf.store.lists.shards import place_of, plain_list
 from dcf.values.instants import to_text
 
 _DATED: Final = (keys.RUNS, keys.LIVE)
-"""What the lists begin with in which runs stand by the time at which they were created, or nearly so."""
+"""The first characters of lists in which runs stand by the time at which they were created, or nearly so."""
 
 _PACKET: Final = 1000
 _FREE_GIB: Final = 6
@@ -71,7 +71,7 @@ class Listing:
         return self.key if self.key == self.index else place_of(self.index, name, shards)
 
     def entry(self, name: str) -> str:
-        """Return what stands in the list for a copy."""
+        """Return the entry of the list for a copy."""
         return f"{self.before}{name}{self.after}"
 
 
@@ -138,7 +138,7 @@ def _model(connections: Connections, run: str, told: Sequence[tuple[str, str, st
 
 
 def copy(connections: Connections, model: Model, number: int, created: int) -> list[str]:
-    """Make so many copies of a model, created one microsecond apart from then on. Return their ids."""
+    """Make a number of copies of a model, created one microsecond apart from then on. Return their ids."""
     names = [f"packed-{secrets.token_hex(6)}" for _ in range(number)]
     for start in range(0, number, _PACKET):
         assert free_gib() > _FREE_GIB, "the machine is about to run out of memory"

@@ -1,4 +1,4 @@
-"""What a call costs a server in CPU: ours beside the SDK's own floor, in alternating rounds (Linux only).
+"""The CPU of a server for a call: ours and the SDK's own floor, in alternating rounds (Linux only).
 
 Each server is a process of its own, so that the client's work is not counted; its CPU is what /proc says of it.
 """

@@ -1,4 +1,4 @@
-"""A leased state that a benchmark goes on with, and whole runs by one worker."""
+"""A leased state that a benchmark continues with, and whole runs by one worker."""
 
 import secrets
 import statistics

@@ -1,4 +1,4 @@
-"""What clusters of any size carry, by calculation: runs and agents are drawn, and their keys placed as dcf places them.
+"""The load of clusters of any size, calculated: runs and agents are drawn, and their keys placed as dcf places them.
 
 The costs of a step by family of keys are measured (`cluster_costs`). A step may take each node's one core for so long
 as the busiest node needs; what the node spends most of it on is the wall. Pure.
@@ -50,12 +50,12 @@ class Load:
 
     @property
     def wall(self) -> str:
-        """What the busiest node spends most of its time on."""
+        """The work that takes most time of the busiest node."""
         return max(self.busiest, key=lambda family: self.busiest[family])
 
 
 def load(costs: Mapping[str, float], nodes: int, *, runs: int, agents: int, parts: Parts | None = None) -> Load:
-    """Return the load of a cluster of so many primaries by so many runs, all as active, of so many agents.
+    """Return the load of a cluster by its number of primaries, of equally active runs, and of agents.
 
     `costs` are microseconds of a step by family.
     """

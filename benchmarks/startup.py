@@ -86,7 +86,7 @@ def _whole(chain: Path, rounds: int, what: str, bound: float, *arguments: str, *
 
 
 def _more_than_python(rounds: int, code: str, bound: float) -> Row:
-    """Return how much longer Python takes that imports this than one that does nothing."""
+    """Return the extra time of a Python process that imports this."""
     nothing, imported = ([_python(one) for _ in range(rounds)] for one in ("pass", code))
     figure = _ms(imported) - _ms(nothing)
     return Row(what=f"{code}, more than Python alone", figure=figure, unit="ms", bound=bound)

@@ -1,7 +1,7 @@
-"""What traces cost a step: a worker carries out chains with traces and without, in alternating rounds.
+"""The cost of traces for a step: a worker carries out chains with traces and without, in alternating rounds.
 
 The worker has the control plane in its process, so that a step is as short as it gets. The collector is a process of
-its own, which answers and keeps nothing. The spans of the run itself are made and sent after it
+its own, which answers and stores no data. The spans of the run itself are made and sent after it
 (`dcf/features/traces/operations.py`).
 """
 

@@ -1,7 +1,7 @@
 """`python -m benchmarks.waiting`: what agents cost a `dcf serve` while they wait, and how fast one of them is woken.
 
 The agents are sockets of this process that each sent one long poll. Memory and CPU are those of the server's process as
-/proc has them (Linux only). All of it ends by itself.
+/proc has them (Linux only). All of it ends on its own.
 """
 
 import argparse
@@ -116,7 +116,7 @@ class Crowd:
 
 @contextmanager
 def serving(app: Application, *arguments: str, **chosen: str) -> Iterator[Served]:
-    """Run `dcf` with these arguments of a server, without keys, and with these variables beside those of here."""
+    """Run `dcf` with these arguments of a server, without keys, and with these variables added."""
     command = [sys.executable, "-m", "dcf", *arguments, "--port", "0", "--auth", "off", "--json"]
     environment = {**os.environ, **chosen, "REDIS_URL": app.redis_url}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:

@@ -1,4 +1,4 @@
-"""What agents cost: making the workers of a run while many others exist, and loading a skill that is loaded."""
+"""The cost of agents: making the workers of a run while many others exist, and loading a skill that is loaded."""
 
 import statistics
 import time

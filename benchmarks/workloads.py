@@ -37,7 +37,7 @@ def diamonds(count: int, width: int, tail: int) -> dict[str, Any]:
 
 
 def join(upstreams: int) -> dict[str, Any]:
-    """Make a Task with so many states leading to it."""
+    """Make a Task with this number of states leading to it."""
     states = _diamond("Start", upstreams, "End")
     return _machine(states | {"End": _task(None)})
 
@@ -63,7 +63,7 @@ def each(items: int) -> dict[str, Any]:
 
 
 def side_by_side(branches: int) -> dict[str, Any]:
-    """Make a Parallel of so many branches of one Task each, and the Task where they join."""
+    """Make a Parallel of this number of branches of one Task each, and the Task where they join."""
     return _machine({"Fan": {**_parallel("b", branches), "ResultPath": None, "Next": "Join"}, "Join": _task(None)})
 
 

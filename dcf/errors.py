@@ -65,7 +65,9 @@ class DcfError(Exception):
         self.hint = hint or self.default_hint
 
     def __str__(self) -> str:
-        return self.message if self.hint == DcfError.default_hint else f"{self.message} {self.hint}"
+        if self.hint == DcfError.default_hint:
+            return self.message
+        return f"{self.message}{chr(10) if chr(10) in self.message else ' '}{self.hint}"
 
 
 class InvalidArgument(DcfError):
@@ -84,10 +86,7 @@ class TooLarge(InvalidArgument):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing wrong with a workflow document.
-
-    `path` is a JSON Pointer (RFC 6901) into the document, `code` stable, `message` and `hint` one sentence each.
-    """
+    """A flaw of a workflow document at `path`, a JSON Pointer: a stable `code`, a sentence each in `message` and `hint`."""
 
     path: str
     code: str
@@ -116,7 +115,7 @@ class Forbidden(DcfError):
 
 
 class Unauthorized(DcfError):
-    """The server requires an API key, and got none or one that is not valid."""
+    """The server requires an API key, and got no valid key."""
 
     code = "unauthorized"
     default_hint = "Set DCF_API_KEY to a key made with `dcf keys add`; `dcf keys ls` shows which are active."
@@ -134,7 +133,7 @@ class RateLimited(DcfError):
 
 
 class NotFound(DcfError):
-    """What the call names does not exist."""
+    """The thing that the call names does not exist."""
 
     code = "not_found"
 
@@ -362,7 +361,7 @@ class RunFailed(DcfError):
 
 
 class WaitTimedOut(DcfError, TimeoutError):
-    """The run was not over in the time that a client gave it; the run goes on."""
+    """The run did not end in the time that a client gave it; the run continues."""
 
     code = "wait_timed_out"
     default_hint = "Wait longer; `explain_run` says what it waits for."

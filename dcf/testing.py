@@ -27,7 +27,7 @@ from dcf.steps.arguments import checked_input
 from dcf.steps.plain_values import plain
 from dcf.steps.vocabulary import Flow
 from dcf.values.instants import SECOND, to_text
-from dcf.values.json_text import Json, load
+from dcf.values.json_text import YAML_SUFFIXES, Json, load
 from dcf.values.records import record
 from dcf.worker.calls import TaskCall, Work
 from dcf.worker.context import TaskContext, idempotency_key_of
@@ -51,7 +51,7 @@ RUN_ID: Final = "test-run"
 
 @record(frozen=True, slots=True)
 class After:
-    """An answer that comes so many seconds of virtual time later. If the Task has timed out by then, it is too late."""
+    """An answer that comes after these seconds of virtual time. If the Task has timed out by then, it is too late."""
 
     seconds: float
     answer: object = None
@@ -59,7 +59,7 @@ class After:
 
 @record(frozen=True, slots=True)
 class NoAnswer:
-    """An answer that never comes: the Task waits for its timeout, and without one the run stands still."""
+    """An answer that never comes: the Task waits for its timeout, and without one the run is stuck."""
 
 
 NEVER: Final = NoAnswer()
@@ -95,7 +95,7 @@ class LogLine:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Story:
-    """What happened in a run. `status` is succeeded, failed, or running if it waits for what never comes.
+    """The course of a run. `status` is succeeded, failed, or running if it waits for what never comes.
 
     `visits` are the states in the order in which they were entered, `elapsed` the seconds that passed in virtual time,
     `log` the lines of the functions, `events` everything in order: entered, retried, caught, failed, exited.
@@ -208,6 +208,10 @@ def _read_text(workflow: str | Path) -> Json:
         if file.suffix == ".py":
             raise InvalidArgument(f"{named} is a file of Python.", "Import the flow from it, and pass the flow.")
         text = file.read_text("utf-8")
+        if file.suffix in YAML_SUFFIXES:
+            from dcf.authoring.yaml_documents import json_of_yaml  # noqa: PLC0415 - only YAML needs its parser
+
+            text = json_of_yaml(text, named)
     try:
         return load(text)
     except ValueError as error:

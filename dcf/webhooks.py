@@ -32,7 +32,7 @@ _LONGEST_NUMBER: Final = 12
 
 @record(frozen=True, slots=True, kw_only=True)
 class WebhookEvent:
-    """What a webhook brings. `id` is the same at every try: drop what you have taken before, with an answer of 2xx.
+    """The body of a webhook. `id` is the same at every try: drop what you have taken before, with an answer of 2xx.
 
     `work` is what is to be done, with instructions, input and the schema of the output; None where there is only news.
     `task_token` is what ends the work, sent to one of the addresses in `answer_at` (success, failure, heartbeat).

@@ -135,15 +135,15 @@ def _function(verb: Verb) -> str:
     sent = [f"{item.tool_name}={_sent(verb, item)}" for item in own]
     if verb.pages is None:
         kind = verb.record.__name__
-        returned, call, asked = f"Conversation[{kind}]", "call_tool", [kind, repr(verb.name)]
+        returned, call, fixed = f"Conversation[{kind}]", "call_tool", [kind, repr(verb.name)]
     else:
         kind = type_text(verb.item, {})
         returned, call = f"Stream[{kind}]", "call_pages"
-        asked = [kind, repr(verb.name), repr(verb.pages), *_limit(verb)]
+        fixed = [kind, repr(verb.name), repr(verb.pages), *_limit(verb)]
     return (
         f"def {method_of(verb)}({', '.join(parameters)}) -> {returned}:\n"
         f"{indent(_docstring(verb), '    ')}\n"
-        f"    return {call}({', '.join([*asked, *sent])})"
+        f"    return {call}({', '.join([*fixed, *sent])})"
     )
 
 
@@ -166,7 +166,7 @@ def _wrapped(paragraph: str) -> str:
 
 
 def _parameter(verb: Verb, parameter: Parameter) -> str:
-    kind = _OF_A_CALLER.get(parameter.argument.form) or type_text(parameter.type, _names_beside(verb))
+    kind = _OF_A_CALLER.get(parameter.argument.form) or type_text(parameter.type, _named_literals(verb))
     if parameter.is_required:
         return f"{parameter.name}: {kind}{' | None' if _may_be_empty(parameter) else ''}"
     left_out = parameter.default is MISSING or parameter.argument.form == "unread"
@@ -207,8 +207,8 @@ def _may_be_empty(parameter: Parameter) -> bool:
     return parameter.is_required and parameter.argument.form == "object" and NoneType in get_args(parameter.type)
 
 
-def _names_beside(verb: Verb) -> Mapping[Any, str]:
-    """Return the literal types that have a name beside the record of the answer, with that name."""
+def _named_literals(verb: Verb) -> Mapping[Any, str]:
+    """Return the literal types that have a name in the module of the answer, with that name."""
     return {value: name for name, value in vars(sys.modules[verb.record.__module__]).items() if _is_literal(value)}
 
 

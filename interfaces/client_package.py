@@ -19,7 +19,7 @@ _WRITTEN_BY_HAND: Final[Mapping[str, tuple[str, ...]]] = {
     "dcf.client.records": ("ParentState", "RunDetails", "StateDetails", "WaitingSignal"),
     "dcf.client.serving": ("Serving",),
 }
-"""What the package offers besides the records of answers, by module."""
+"""The names that the package offers besides the records of answers, by module."""
 
 _HEAD: Final = '''\
 """The Python client: every verb of dcf as a method with typed answers, over a server or directly on Redis.

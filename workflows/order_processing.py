@@ -1,7 +1,7 @@
 """The workers of the order pipeline: validate an order, price it, write its invoice.
 
-`order_processing.json` says in which order they run and what each is given; the tables they look things up
-in lie in the folder `order_processing` beside this file. The rules are plain functions that take the tables
+`order_processing.json` says in which order they run and what each is given; their tables are
+in the folder `order_processing` next to this file. The rules are plain functions that take the tables
 as a parameter; the three registered functions at the end only connect them to dcf. Money is `Decimal`,
 rounded half up to cents at each figure, and crosses every boundary as a string with two decimals.
 
@@ -139,20 +139,20 @@ def _one_line_reasons(line: Json) -> Iterator[str]:
 
 def stock_reasons(lines: Json, tables: Tables) -> Iterator[str]:
     """Require that every SKU exists and its stock covers all lines of it together."""
-    for sku, wanted in quantities_by_sku(lines).items():
+    for sku, ordered in quantities_by_sku(lines).items():
         if sku not in tables.inventory:
             yield f"SKU {_quoted(sku)} does not exist"
-        elif wanted > (on_hand := tables.inventory[sku]["on_hand"]):
-            yield f"SKU {_quoted(sku)}: {wanted} ordered but only {on_hand} in stock"
+        elif ordered > (on_hand := tables.inventory[sku]["on_hand"]):
+            yield f"SKU {_quoted(sku)}: {ordered} ordered but only {on_hand} in stock"
 
 
 def quantities_by_sku(lines: Json) -> Counter[str]:
     """Add up the lines of each SKU; what `line_reasons` complains about counts as nothing."""
-    wanted: Counter[str] = Counter()
+    quantities: Counter[str] = Counter()
     for line in lines if _is_line_list(lines) else ():
         if isinstance(line, dict) and isinstance(line.get("sku"), str):
-            wanted[line["sku"]] += line["quantity"] if _is_quantity(line.get("quantity")) else 0
-    return wanted
+            quantities[line["sku"]] += line["quantity"] if _is_quantity(line.get("quantity")) else 0
+    return quantities
 
 
 def ship_to_reasons(ship_to: Json, tables: Tables) -> Iterator[str]:

@@ -81,7 +81,7 @@ def read_options() -> argparse.Namespace:
     names = [system.name for system in SYSTEMS]
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=main.__doc__)
     parser.add_argument("--systems", nargs="+", choices=names, default=names, help="which; default: all")
-    parser.add_argument("--rounds", type=int, default=3, help="at most so many rounds (default 3)")
+    parser.add_argument("--rounds", type=int, default=3, help="most rounds (default 3)")
     parser.add_argument("--repeats", type=int, default=1, help="how often a turn carries out each shape (default 1)")
     parser.add_argument("--minutes", type=float, default=8, help="no round begins that would end later (default 8)")
     parser.add_argument("--without", nargs="*", choices=["kill", "hand-over"], default=[], help="parts to leave out")

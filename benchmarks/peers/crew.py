@@ -1,4 +1,4 @@
-"""The processes of one system while it is measured: workers, servers and a driver, ended when their turn is over.
+"""The processes of one system while it is measured: workers, servers and a driver, ended after their turn.
 
 Each process leads a session of its own, so that what it forks is counted and ended with it (Linux only).
 """
@@ -55,7 +55,7 @@ class Member:
                 raise TookTooLong(f"not over after {patience_s:.0f} s")
             line = self.process.stdout.readline()
             if not line:
-                raise TookTooLong(f"the {self.command.kind} ended by itself")
+                raise TookTooLong(f"the {self.command.kind} ended unexpectedly")
             if line.startswith(b"{"):
                 found: dict[str, Any] = json.loads(line)
                 return found

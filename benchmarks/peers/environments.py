@@ -1,6 +1,6 @@
 """Installs the peers, each into an environment of its own in a cache directory, never into the project's.
 
-What cannot be installed is left out, with the reason. The versions stand in `PACKAGES` and in package.json.
+A system that cannot be installed is left out, with the reason. The versions are in `PACKAGES` and in package.json.
 """
 
 import json
@@ -21,7 +21,7 @@ PACKAGES: Final = {
     "rq": ("rq==2.12.0", _PARSER),
     "restate": ("restate-sdk[serde]==1.2.0", "hypercorn==0.18.0"),
 }
-"""What pip installs for each peer written in Python."""
+"""The packages that pip installs for each peer written in Python."""
 
 _DONE: Final = "installed.json"
 _PATIENCE_S: Final = 300
@@ -61,7 +61,7 @@ class Environments:
             shutil.copy(HERE / "package.json", place)
             _run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"], place)
             _record(place, wanted)
-        # A module is looked up beside its file, so the program stands where its packages are.
+        # A module is looked up next to its file, so the program is where its packages are.
         shutil.copy(HERE / "programs" / "bullmq.mjs", place)
         return place
 

@@ -9,7 +9,7 @@ from benchmarks.peers.turns import Sample
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One thing that is measured: a shape, by so many workers with so much concurrency each."""
+    """A case that is measured: a shape, the number of workers, and the concurrency of each."""
 
     shape: str
     workers: int = 1
@@ -44,7 +44,7 @@ class Figures:
         return _median(found)
 
     def gain(self, system: str, shape: str, workers: int) -> float | None:
-        """Return how much faster so many workers are than one: the median over the rounds."""
+        """Return the speed of this number of workers against one: the median over the rounds."""
         found = []
         for samples in self.rounds:
             many, one = (_median(map(whole_rate, _of(samples, system, Case(shape, count)))) for count in (workers, 1))

@@ -1,4 +1,4 @@
-"""What becomes of the steps that a worker has in hand when it is killed (SIGKILL), and of those that it has not."""
+"""The outcome of steps, in progress and waiting, when their worker is killed (SIGKILL)."""
 
 import time
 from collections.abc import Callable

@@ -14,7 +14,7 @@ _PATIENCE_S = 20
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on."""
+    """Return a port without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         return port

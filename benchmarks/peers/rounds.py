@@ -28,7 +28,7 @@ Say = Callable[[str], None]
 
 @dataclass(slots=True)
 class Found:
-    """What was measured, and why something was not: `gaps` by system, workers and concurrency."""
+    """The measurements, and the reasons for those that are missing: `gaps` by system, workers and concurrency."""
 
     rounds: list[list[Sample]] = field(default_factory=list)
     hand_overs: dict[str, list[float]] = field(default_factory=dict)

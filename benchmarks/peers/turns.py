@@ -21,10 +21,10 @@ Shape = Literal["chain", "dag", "map"]
 RUN_S: Final = 20.0
 """Seconds that one run may take; what takes longer is reported as such."""
 _WARM_UP: Final = 5
-"""A part of so many of the work is done once before."""
+"""This part of the work is done once before."""
 _HAND_OVERS: Final = 120
 _FIRST: Final = 20
-"""Hand-overs that are left out while caches fill."""
+"""Hand-offs that are left out while caches fill."""
 _SETTLE_S: Final = 0.3
 """Seconds in which what is left of one system's work ends before the next is measured."""
 
@@ -84,7 +84,7 @@ class Bench:
 
 
 def measure(bench: Bench, system: System, options: Options, shapes: Sequence[Shape], repeats: int) -> Iterator[Sample]:
-    """Carry out each shape so often."""
+    """Carry out each shape this number of times."""
     with bench.crew(system, options) as crew:
         _warm_up(crew, system, options, shapes)
         for number in range(repeats):

@@ -20,6 +20,7 @@ _AGENTS: Final = Path(".claude/agents")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.-]{0,199}")
 _LARGEST: Final = 256 * 1024
 _MOST_AGENTS: Final = 500
+_MOST_WORKFLOWS: Final = 100
 
 
 def read_texts(project: Path, name: str, home: Path | None, report: Report) -> MissionTexts | None:
@@ -35,6 +36,15 @@ def read_texts(project: Path, name: str, home: Path | None, report: Report) -> M
     places = [base / _AGENTS for base in (home, project) if base is not None]
     agents = {agent: tools for place in places for agent, tools in _agents(place).items()}
     return MissionTexts(name=name, workflow=workflow, definition=definition, agents=agents)
+
+
+def workflow_names(project: Path) -> list[str]:
+    """Return the names of the plans of a project: directories that have a workflow.md."""
+    try:
+        names = [file.parent.name for file in (project / FOLDER).glob(f"*/{WORKFLOW}") if file.is_file()]
+    except OSError:
+        return []
+    return sorted(name for name in names if _NAME.fullmatch(name))[:_MOST_WORKFLOWS]
 
 
 def write_texts(texts: MissionTexts) -> dict[str, Json]:

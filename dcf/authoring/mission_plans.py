@@ -14,8 +14,8 @@ from typing import Final
 from dcf.authoring.job_files import circle_in
 from dcf.authoring.yaml_text import read_yaml
 from dcf.core.text.path_globs import overlap
-from dcf.values.json_text import Json
 from dcf.values.located import Located, LocatedFields, Report
+from dcf.values.record_json.codec import RecordCodec, json_method
 from dcf.values.records import record
 
 WORKFLOW: Final = "workflow.md"
@@ -41,6 +41,9 @@ _AGENT: Final = ("type", "subagent_type", "scope", "outputs", "name", "goal")
 _FENCED: Final = re.compile(r"^```ya?ml[ \t]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 _FRONT: Final = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+(objectives?|scope|constraints?)[ \t]*:?[ \t]*$", re.IGNORECASE)
+_WORKFLOW_ID: Final = re.compile(r"^(ID|workflow[_ ]id)[ \t]*:", re.IGNORECASE)
+"""The line of definition.md that names the run: it is none of the objectives."""
+
 _ANY_HEADING: Final = re.compile(r"^#{1,6}[ \t]")
 
 
@@ -80,21 +83,17 @@ class PlannedPhase:
     requires: tuple[int, ...] = ()
     has_checkpoint: bool = False
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as it is kept and shown."""
-        shown: dict[str, Json] = {
-            "number": self.number,
-            "name": self.name,
-            "agents": [
-                {"type": one.type, "subagent_type": one.subagent_type, "scope": list(one.scopes)} for one in self.agents
-            ],
-            "parallel": self.is_parallel,
-            "outputs": list(self.outputs),
-            "completion": self.completion,
-            "requires": list(self.requires),
-            "checkpoint": "human" if self.has_checkpoint else None,
-        }
-        return {name: value for name, value in shown.items() if value not in (None, [])}
+    @property
+    def checkpoint(self) -> str | None:
+        """The word for a person who must agree before it begins; None without a checkpoint."""
+        return "human" if self.has_checkpoint else None
+
+    as_json = json_method(
+        "number name agents is_parallel outputs completion requires checkpoint",
+        named={"is_parallel": "parallel"},
+        left_out="empty",
+        codecs={"agents": RecordCodec(PlannedAgent, "type subagent_type scopes", named={"scopes": "scope"})},
+    )
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -249,6 +248,6 @@ def _sections(text: str) -> dict[str, str]:
             current = found.setdefault(name, [])
         elif _ANY_HEADING.match(line):
             current = None
-        elif current is not None:
+        elif current is not None and not _WORKFLOW_ID.match(line):
             current.append(line)
     return {name: told for name, lines in found.items() if (told := "\n".join(lines).strip())}

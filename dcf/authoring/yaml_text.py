@@ -6,12 +6,12 @@ few aliases cannot expand to gigabytes. Only JSON's types are known: `yes`, `no`
 
 import math
 import re
-from collections.abc import Callable, Mapping
-from typing import ClassVar, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import ClassVar, Final, TypeVar
 
 import yaml
 
-from dcf.values.json_text import MAX_DEPTH, Json
+from dcf.values.json_text import MAX_DEPTH, Json, dump
 from dcf.values.located import Located, Report, SourcePlace
 
 MAX_YAML: Final = 256 * 1024
@@ -21,6 +21,7 @@ MAX_VALUES: Final = 50_000
 """Most values of one document; an alias counts each time it is used."""
 
 _LONGEST_NUMBER: Final = 18
+_Item = TypeVar("_Item")
 _SCALARS: Final[Mapping[str, Callable[[str], Json]]] = {
     "tag:yaml.org,2002:null": lambda _: None,
     "tag:yaml.org,2002:bool": lambda text: text.lower() == "true",
@@ -63,7 +64,7 @@ def read_yaml(text: str, file: str, report: Report, *, first_line: int = 1) -> L
         report.refuse(SourcePlace(file, first_line), "file_too_large", message, "Divide it into several files.")
         return None
     try:
-        node = yaml.compose(text, Loader=_Loader)
+        node = _compose(text)
         if node is None:
             report.refuse(
                 SourcePlace(file, first_line), "empty_file", "The file holds nothing.", "Write a document or remove it."
@@ -87,6 +88,20 @@ def read_yaml(text: str, file: str, report: Report, *, first_line: int = 1) -> L
             SourcePlace(file), "invalid_yaml", "The YAML holds a value that cannot be read.", "Put it into quotes."
         )
     return None
+
+
+def aligned_json(text: str) -> str:
+    """Return a document that `read_yaml` accepts as JSON text, in which each key and scalar keeps its place."""
+    lines = _Lines()
+    node = _compose(text)
+    if node is not None:
+        lines.write(node)
+    return "".join(lines.parts)
+
+
+def _compose(text: str) -> yaml.Node | None:
+    """Return the tree of nodes of one document, None for an empty one; raise YAMLError for what is not YAML."""
+    return yaml.compose(text, Loader=_Loader)
 
 
 class _YamlReading:
@@ -128,6 +143,7 @@ class _YamlReading:
 
 
 def _scalar(node: yaml.Node) -> Json:
+    """Return the value of a scalar node; raise if JSON has no such value."""
     read = _SCALARS.get(node.tag)
     if not isinstance(node, yaml.ScalarNode) or read is None:
         raise _NotYaml(node, "tag_refused", f"The tag {node.tag[:80]} is not read.", "Write plain values.")
@@ -137,3 +153,48 @@ def _scalar(node: yaml.Node) -> Json:
     if isinstance(value, float) and not math.isfinite(value):
         raise _NotYaml(node, "invalid_value", "The number is too large.", "Put it into quotes.")
     return value
+
+
+class _Lines:
+    """Writes tokens of JSON no further left or above than their places in the YAML."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self._line = 0
+        self._column = 0
+
+    def write(self, node: yaml.Node) -> None:
+        """Write a value; the places of brackets and commas are free."""
+        if isinstance(node, yaml.MappingNode):
+            self._put("{")
+            for comma, (key, value) in _with_commas(node.value):
+                self._put(comma)
+                self._move(key.start_mark)
+                self._put(f"{dump(key.value)}:")
+                self.write(value)
+            self._put("}")
+        elif isinstance(node, yaml.SequenceNode):
+            self._put("[")
+            for comma, value in _with_commas(node.value):
+                self._put(comma)
+                self.write(value)
+            self._put("]")
+        else:
+            self._move(node.start_mark)
+            self._put(dump(_scalar(node)))
+
+    def _move(self, mark: yaml.Mark) -> None:
+        if self._line < mark.line:
+            self.parts.append("\n" * (mark.line - self._line))
+            self._line, self._column = mark.line, 0
+        if self._line == mark.line and self._column < mark.column:
+            self._put(" " * (mark.column - self._column))
+
+    def _put(self, token: str) -> None:
+        self.parts.append(token)
+        self._column += len(token)
+
+
+def _with_commas(items: Iterable[_Item]) -> Iterator[tuple[str, _Item]]:
+    for at, item in enumerate(items):
+        yield "," if at else "", item

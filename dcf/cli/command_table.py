@@ -63,17 +63,17 @@ NOUNS: Final[Mapping[str, Noun]] = {
         ids=("workflow_id",),
     ),
     "states": Noun(
-        "What there is to do in runs: resolve, release, correct, add units",
+        "Work on runs: resolve, release, correct, add units",
         "A state is one step of a run; a unit is one of a run that grows.",
         ids=("workflow_id", "state"),
     ),
     "tasks": Noun(
-        "What people and planners are asked: reject, answer, ask, reply",
-        "`dcf inbox` lists it, `dcf approve` approves a task.",
+        "Questions to people and planners: reject, answer, ask, reply",
+        "`dcf inbox` lists them, `dcf approve` approves a task.",
         ids=("workflow_id", "state"),
     ),
     "gates": Noun("Outputs that wait for a verdict before they count", ids=("workflow_id", "state")),
-    "journal": Noun("What agents and people wrote down about a run", ids=("entry",)),
+    "journal": Noun("Notes of agents and people about a run", ids=("entry",)),
     "artifacts": Noun(
         "Files that a run keeps: immutable, with type, size and SHA-256",
         "Each says where it came from.",
@@ -86,17 +86,17 @@ NOUNS: Final[Mapping[str, Noun]] = {
         ids=("name",),
     ),
     "findings": Noun(
-        "What was learned in runs and outlives them",
-        "It is kept once, found by words, superseded by what is better.",
+        "Lessons of runs that outlive them",
+        "Each is kept once, found by words, superseded by a better one.",
         ids=("finding_id",),
     ),
     "catalogue": Noun(
-        "What agents work by: workflows, jobs, personas, rules, templates",
+        "Definitions for agents: workflows, jobs, personas, rules, templates",
         "In versions with hashes.",
         ids=("kind", "name"),
     ),
     "projects": Noun(
-        "What runs belong to: a name, directories, git facts",
+        "Projects of runs: a name, directories, git facts",
         "`dcf ls --project ID` lists the runs of one.",
         ids=("project",),
     ),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from dcf.cli.flow_files import is_flow, read_flow
 from dcf.data import find_file
 from dcf.errors import InvalidArgument, InvalidDefinition, TooLarge
-from dcf.values.json_text import MAX_BYTES, Json, dump, parse, parse_workflow
+from dcf.values.json_text import MAX_BYTES, YAML_SUFFIXES, Json, dump, parse, parse_workflow
 
 if TYPE_CHECKING:
     from dcf.cli.positions import Position
@@ -58,10 +58,15 @@ def read_text(file: Path, max_bytes: int = MAX_WORKFLOW) -> tuple[Path, str]:
 
 
 def read_workflow_text(file: Path) -> tuple[Path, str]:
-    """Read the text of a workflow document, or compile the flow of a Python file to one."""
-    if not is_flow(file):
-        return read_text(file)
-    return file, dump(read_flow(file).document)
+    """Read a workflow document as JSON text: from JSON, from YAML with its lines, or compiled from a Python flow."""
+    if is_flow(file):
+        return file, dump(read_flow(file).document)
+    path, text = read_text(file)
+    if path.suffix not in YAML_SUFFIXES:
+        return path, text
+    from dcf.authoring.yaml_documents import json_of_yaml
+
+    return path, json_of_yaml(text, _name(file))
 
 
 def read_workflow(file: Path) -> Json:

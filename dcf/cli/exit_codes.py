@@ -17,7 +17,7 @@ MEANINGS: Final[dict[int, str]] = {
     NO: "it was refused or is not so: a run did not succeed, a document is not valid, a check fails",
     USAGE: "wrong arguments, settings or files",
     NOT_FOUND: "there is no such run, state, agent, schedule, key, finding, definition, project or artifact",
-    UNAVAILABLE: "Redis or the server cannot be used, or refuses all callers",
+    UNAVAILABLE: "Redis or the server cannot be used, or rejects all callers",
     INTERRUPTED: "interrupted with Ctrl-C",
     TERMINATED: "ended by SIGTERM",
 }

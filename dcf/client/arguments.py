@@ -1,5 +1,6 @@
 """Writes what a program hands over as tools take it: JSON as text, so that a text stays a text, and times as texts."""
 
+import inspect
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -10,7 +11,7 @@ from dcf.errors import InvalidArgument
 from dcf.steps.plain_values import plain
 from dcf.steps.vocabulary import Flow
 from dcf.values.json_paths import MISSING
-from dcf.values.json_text import MAX_WORKFLOW_DEPTH, Json, check, dump, parse_workflow
+from dcf.values.json_text import MAX_WORKFLOW_DEPTH, YAML_SUFFIXES, Json, check, dump, parse_workflow
 
 if TYPE_CHECKING:
     from dcf.flow.compiling import CompiledFlow
@@ -158,8 +159,21 @@ def input_text(workflow: Workflow, run_input: Json) -> str | None:
     if isinstance(workflow, Flow):
         from dcf.steps.arguments import checked_input  # noqa: PLC0415 - only flows need it
 
-        run_input = checked_input(workflow, {} if run_input is MISSING else plain(run_input))
+        values = {} if run_input is MISSING else plain(run_input)
+        if run_input is not MISSING and not isinstance(run_input, Mapping):
+            _refuse_argument(workflow, values)
+        run_input = checked_input(workflow, values)
     return None if run_input is MISSING else json_text(run_input, "input")
+
+
+def _refuse_argument(flow: Flow[..., Any], values: Json) -> None:
+    """Raise InvalidArgument for a value that is one argument of a flow, and not the object of all of them."""
+    names = list(inspect.signature(flow.function).parameters)
+    if not isinstance(values, Mapping) or not values.keys() <= {*names}:
+        raise InvalidArgument(
+            f"The input of {flow.name} is an object with its arguments by name, and this is a value of one.",
+            f"Write `client.start({flow.name}, {flow.name}.input({', '.join(f'{name}=...' for name in names)}))`.",
+        )
 
 
 def agents_of(workflow: Workflow, agents: Agents | None) -> Agents | None:
@@ -206,4 +220,8 @@ def _read(file: Path) -> str:
         text = file.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise InvalidArgument(f"{file.name} cannot be read as UTF-8 text.", "Check the path.") from None
+    if file.suffix in YAML_SUFFIXES:
+        from dcf.authoring.yaml_documents import json_of_yaml  # noqa: PLC0415 - only YAML needs its parser
+
+        text = json_of_yaml(text, file.name)
     return dump(as_workflow(parse_workflow(text, name=file.name, max_bytes=_MOST_BYTES), file.stem))

@@ -5,7 +5,7 @@ is first asked for, and only then the module of its verb is imported, with the r
 """
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial, update_wrapper
 from importlib import import_module
@@ -53,6 +53,17 @@ def begun(
     except DcfError as error:
         language = driver._language  # noqa: SLF001 - of the drivers of this module's protocols
         raise put_into_words(error, language, "", {}) from error.__cause__
+    except TypeError as error:
+        raise _with_similar_name(error, verb, kwargs) from None
+
+
+def _with_similar_name(error: TypeError, verb: Callable[..., Any], arguments: Mapping[str, object]) -> TypeError:
+    """Return the error of Python; for an argument that does not exist it says which one may be meant."""
+    from dcf.steps.suggestions import near  # noqa: PLC0415 - only an error needs it
+
+    known = inspect.signature(verb).parameters
+    unknown = next((name for name in arguments if name not in known), None)
+    return error if unknown is None else TypeError(f"{error}.{near(unknown, known)}")
 
 
 @dataclass(frozen=True, slots=True)

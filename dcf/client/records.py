@@ -15,7 +15,7 @@ from dcf.verbs.records.runs import RunStatusName, StateStatusName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateDetails:
-    """The condition of one state of a run. `type` is set if it is open and not leased, such as a Wait or a Map."""
+    """Where one state of a run stands. `type` is set for an open state that is not leased, such as a Wait or a Map."""
 
     status: StateStatusName
     ready: bool = False

@@ -67,8 +67,8 @@ class Serving:
     def stop(self, grace_s: float | None = None) -> None:
         """Take no more work, and wait until the functions that run have ended and their results are written.
 
-        After `grace_s` seconds the functions that still run are cancelled (`TaskContext.cancelled`), and their states
-        are released, to be done again. A function that ignores this continues, and `stop` does not wait for it.
+        After `grace_s` seconds running functions are notified (`TaskContext.cancelled`), and their states are
+        released, to be done again. A function that does not notice continues, and its result is ignored.
         """
         self._stop.set()
         if grace_s is not None:

@@ -40,7 +40,7 @@ def get(workflow_id: str) -> Conversation[RunDetails]:
 
 
 def wait(workflow_id: str, *, timeout_s: float | None = None) -> Conversation[RunDetails]:
-    """Wait until a run ends, with any status, and return its condition.
+    """Wait until a run ends, in any way, and return its status.
 
     Raises WaitTimedOut if it has not ended after `timeout_s` seconds; without them it waits without a limit.
     """

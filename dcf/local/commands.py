@@ -20,7 +20,7 @@ from anyio.abc import ByteReceiveStream, Process
 
 from dcf.errors import InvalidArgument
 from dcf.local.command_templates import Allowed, words_of
-from dcf.values.json_text import Json
+from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
 
 LONGEST_S: Final = 3600.0
@@ -56,15 +56,7 @@ class Outcome:
     tail: str = ""
     cut: bool = False
 
-    def as_json(self) -> dict[str, Json]:
-        """Return what an answer shows."""
-        return {
-            "verdict": self.verdict,
-            "why": self.why,
-            "exit_code": self.exit_code,
-            "output_tail": self.tail,
-            "output_cut": self.cut,
-        }
+    as_json = json_method(named={"tail": "output_tail", "cut": "output_cut"})
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from typing import BinaryIO, Final
 
 from dcf.errors import InvalidArgument
 from dcf.files.roots import Roots, Stopped
+from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
 
 MOST_FILES: Final = 100
@@ -28,9 +29,7 @@ class FoundFile:
     sha256: str
     size: int
 
-    def as_json(self) -> dict[str, str | int]:
-        """Return the files of an output."""
-        return {"sha256": self.sha256, "size": self.size}
+    as_json = json_method("sha256 size")
 
 
 def below(root: Path, named: str) -> Path:

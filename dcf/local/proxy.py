@@ -211,8 +211,11 @@ class LocalServer:
             root = None
         if is_one(self.upstream.profile, name):
             return await self._deepwork(ctx, params, root, server)
-        call = mission_control.MissionCall(name, params["arguments"], root)
-        arguments = await call.prepared()
+        call = mission_control.MissionCall(name, params["arguments"], root, server)
+        try:
+            arguments = await call.prepared()
+        except DcfError as error:
+            return mission_control.rejected(error)
         once = partial(server.passed_on, on_progress=_progress(ctx))
         return await call.finished(await _answered(ctx, once, {**params, "arguments": arguments}))
 

@@ -56,7 +56,7 @@ class Settings(RedisSettings, PlatformSettings, ArtifactSettings, ExpressionSett
     mcp_allowed_hosts: Names = Field(default=_LOCAL_HOSTS, description="Host headers accepted, comma-separated")
     mcp_allowed_origins: Names = Field(default=_LOCAL_ORIGINS, description="Origin headers accepted, comma-separated")
     wait_replicas: int = Field(
-        default=0, ge=0, le=10, description="answer a write only when so many replicas have it (Redis WAIT)"
+        default=0, ge=0, le=10, description="answer a write only when this number of replicas have it (Redis WAIT)"
     )
     toolsets: Names = Field(default=(), description="toolsets served, comma-separated; empty: all")
     read_only: bool = Field(default=False, description="serve only tools that change nothing")
@@ -178,7 +178,7 @@ class Settings(RedisSettings, PlatformSettings, ArtifactSettings, ExpressionSett
         default=604_800, ge=0, le=315_360_000, description="seconds until an ended run finalizes itself; 0: never"
     )
     retention_s: int = Field(
-        default=0, ge=0, le=315_360_000, description="seconds that a finalized run is kept; 0: for ever"
+        default=0, ge=0, le=315_360_000, description="seconds that a finalized run is kept; 0: forever"
     )
     pulse_interval_s: float = Field(default=1.0, gt=0, le=60, description="seconds between two looks of the clock")
     metrics_port: int | None = Field(
@@ -224,7 +224,7 @@ class Settings(RedisSettings, PlatformSettings, ArtifactSettings, ExpressionSett
         default=30 * 24 * 3600,
         ge=0,
         le=10 * 365 * 24 * 3600,
-        description="seconds that a document of the JSON tools is kept after its last write; 0: for ever",
+        description="seconds that a document of the JSON tools is kept after its last write; 0: forever",
     )
     files_read: Directories = Field(
         default=(), description="directories that the file tools may read, comma-separated; empty: none"

@@ -42,7 +42,9 @@ def checked_input(flow: Flow[..., Any], given_input: Json) -> dict[str, Json]:
 
 
 def _call_of(flow: Flow[..., Any]) -> str:
-    return f"{flow.function.__name__}{inspect.signature(flow.function)}".replace(IMPORTED_AS, "")
+    return f"{flow.function.__name__}{inspect.signature(flow.function)}".replace(IMPORTED_AS, "").replace(
+        "__main__.", ""
+    )
 
 
 def takes_text(flow: Flow[..., Any], name: str) -> bool:

@@ -271,7 +271,7 @@ def human(
     name: str | None = None,
 ) -> Answer: ...
 def human(title: str, /, **options: Any) -> Any:  # noqa: ARG001 - read, not run
-    """Ask people, and wait for the first answer; `output` is the type of what they answer beside their choice."""
+    """Ask people, and wait for the first answer; `output` is the type of their answer besides their choice."""
     _not_running("human()")
 
 

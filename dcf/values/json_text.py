@@ -23,6 +23,9 @@ MAX_DEPTH = 64
 MAX_WORKFLOW_DEPTH = 127
 """Deepest nesting of a workflow document, which is stored as it is: 30 Parallel states in each other fit."""
 
+YAML_SUFFIXES = frozenset({".yaml", ".yml"})
+"""Ends of the names of files whose documents are written in YAML."""
+
 MAX_BYTES = 256 * 1024
 """Largest value in UTF-8 bytes: the payload limit of AWS Step Functions."""
 

@@ -61,14 +61,14 @@ class TaskContext:
     """Which call of a function this is: a function with a parameter `context`, or one of this type, gets it.
 
     `state` is the path of the state, such as `Each/17/Score`. `attempt` counts the leases of the state, from 1. `epoch`
-    grows with each lease. An outside system that keeps the largest and rejects smaller ones is safe from a worker that
-    was replaced without knowing it. `idempotency_key` is the same in all attempts of one visit of the state, and
-    another in each visit and each run (`idempotency_key_of`). `deadline` is when TimeoutSeconds end. `task_token` is
-    that of a Task that waits for a callback (`.waitForTaskToken`): hand it out, and return. `instructions`,
-    `output_schema` and `errors` are the fields of the Task with these names, their expressions filled in: a function
-    that asks a model passes them on. `brief` has the server's other facts about the state (skills, last_error,
-    questions, gates, failed_criteria). `cancelled` is set once the result is no longer needed: the run has ended, the
-    lease is lost, or the worker is stopping.
+    grows with each lease: an outside system keeps the largest and refuses smaller ones. So a replaced worker has no
+    effect there. `idempotency_key` is the same in all attempts of one visit of the
+    state, and another in each visit and each run (`idempotency_key_of`). `deadline` is when TimeoutSeconds end.
+    `task_token` is that of a Task that waits for a callback (`.waitForTaskToken`): hand it out, and return.
+    `instructions`, `output_schema` and `errors` are what the Task says in the fields of these names, its expressions
+    filled in: a function that asks a model passes them on. `brief` is what else the server says of the work (skills,
+    last_error, questions, gates, failed_criteria). `cancelled` is set once the result is not needed: the run has
+    ended, or the lease is lost.
 
     `TaskContext()` belongs to no run. As the default of a parameter it lets a flow call the task without the context.
     """
@@ -102,9 +102,9 @@ class TaskContext:
             raise TaskCancelled(f"The result of '{self.state}' of run '{self.workflow_id}' is no longer needed.")
 
     def heartbeat(self) -> None:
-        """Report that the function still works, which restarts HeartbeatSeconds. Raise TaskCancelled as `check` does.
+        """Say that the work continues: restarts HeartbeatSeconds. Raise TaskCancelled as `check` does.
 
-        In an async function it returns at once, and another thread sends the report.
+        In an async function it returns at once and is sent in the background.
         """
         self.check()
         if self._line is not None:
@@ -153,7 +153,7 @@ class TaskContext:
     def ask_question(self, question: str, choices: Sequence[str] = ()) -> str | None:
         """Ask the planner what the function cannot decide (`ask_question`); return why it was refused, or None.
 
-        The state is released until the answer comes, and this call is cancelled: return soon. The next call has the
+        The state is released until the answer comes, and this call is cancelled: return soon. The next one finds the
         answer in `brief["questions"]`.
         """
         if self._line is None:

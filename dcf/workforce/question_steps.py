@@ -36,19 +36,19 @@ def to_judge(event: Mapping[str, Json], agent_id: str) -> list[Step]:
         return [Step(tool="list_gates", arguments={**where, "agent_id": agent_id}, why=why)]
     texts = event.get("criteria")
     criteria: list[Json] = [
-        {"criterion": one, "passed": "<true or false>", "feedback": "<what to mend>"}
+        {"criterion": one, "passed": "<true or false>", "feedback": "<what to correct>"}
         for one in (texts if isinstance(texts, list) else ())
     ]
     verdict = {**where, "gate": event.get("gate"), "verdict": "<pass or fail>", "agent_id": agent_id}
     verdict |= {"content_sha256": event.get("content_sha256")} | ({"criteria": criteria} if criteria else {})
-    why = f"'{event.get('from')}' waits for your verdict; say of each criterion that failed what to mend."
+    why = f"'{event.get('from')}' waits for your verdict; say of each criterion that failed what to correct."
     return [Step(tool="decide_gate", arguments=verdict, why=why)]
 
 
 def to_mend(event: Mapping[str, Json], agent_id: str) -> list[Step]:
     """Return the call that delivers an output again that a gate has sent back, and what to do without its token."""
     held: dict[str, Json] = {"workflow_id": event.get("workflow_id"), "state": event.get("target_state")}
-    why = "Mend what failed_criteria lists, then deliver the whole output again with the token that you hold."
+    why = "Correct the failed_criteria, then deliver the whole output again with the token that you hold."
     return [to_complete({**held, "lease_token": _HELD}, agent_id, why), to_regain(held, agent_id)]
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from dcf.core.documents.model import StateDoc
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
 
 TOKEN: Final = "<work.lease_token of the lease>"  # noqa: S105 - a placeholder
@@ -23,9 +24,7 @@ class Step:
     arguments: dict[str, Json]
     why: str
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
-        return {"tool": self.tool, "arguments": self.arguments, "why": self.why}
+    as_json = json_method()
 
 
 def ask_why_held(run: Mapping[str, Json]) -> Step:

@@ -13,7 +13,7 @@ MANIFEST = Path(__file__).with_name("manifest.json")
 
 FILES = ("pyproject.toml", "README.md", "LICENSE", "NOTICE")
 DIRECTORIES = ("dcf", "agents", "generated", "schemas", "skills_src", "workflows")
-"""What the wheel has too: the package, and the data that pyproject.toml puts into it."""
+"""Contents of the wheel too: the package, and the data that pyproject.toml puts into it."""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _READABLE = 0o100644 << 16

@@ -42,7 +42,7 @@ class Arrow(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """A picture: what it shows in a sentence, for those who cannot see it, its boxes and its arrows."""
+    """A picture: what it shows in a sentence, for readers who cannot see it, its boxes and its arrows."""
 
     title: str
     boxes: tuple[Box, ...]

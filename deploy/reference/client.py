@@ -13,8 +13,8 @@ from dcf.client import Claim, Client
 from deploy.reference.markdown import page
 
 _MODULES: Final = {
-    "dcf": "What `import dcf` offers.",
-    "dcf.client": "What the methods of a client return, and the types of their arguments.",
+    "dcf": "The names of `import dcf`.",
+    "dcf.client": "The values that methods of a client return, and the types of their arguments.",
     "dcf.testing": "Runs a workflow in a test, in memory and in virtual time.",
     "dcf.webhooks": "Checks and reads the requests that dcf posts to agents.",
 }

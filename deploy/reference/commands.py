@@ -25,8 +25,8 @@ def render() -> str:
         it and `delete` ends it. `--context NAME` may stand behind every command. Where a command takes JSON, it takes a
         file, `-` for standard input, or the JSON itself. Commands that delete or end something ask for confirmation on
         a terminal, and need `--yes` elsewhere. `--reason` is recorded in the history. A command that is repeated with
-        the same `--request-id` is applied once. `dcf --install-completion` teaches your shell the names. What a command
-        ends with: [exit codes](exit-codes.md).
+        the same `--request-id` is applied once. `dcf --install-completion` teaches your shell the names. Commands
+        end with [exit codes](exit-codes.md).
         """,
     ]
     daily = [row for row in rows_of("") if not row.is_noun]

@@ -21,6 +21,9 @@ _STATUSES = {**STATUSES_OF_ARTIFACTS, **STATUSES_OF_TASK_TOKENS}
 _ELSEWHERE = (InvalidFlow, StoreTooNew, TaskCancelled, TaskFailed)
 """Classes of errors that other modules define."""
 
+_MOST_NAMES = 20
+"""Tools that a cell names. The page of tools has the codes of each."""
+
 _HEADER = ("code", "meaning", "repeat", "exit", "HTTP", "answered by")
 
 
@@ -62,4 +65,5 @@ def _row(code: str, meaning: str) -> tuple[str, ...]:
 def _tools(code: str) -> str:
     if code in OF_EVERY_TOOL:
         return "every tool"
-    return ", ".join(f"`{spec.name}`" for spec in documented_tools() if code in spec.codes)
+    names = [f"`{spec.name}`" for spec in documented_tools() if code in spec.codes]
+    return ", ".join(names) if len(names) <= _MOST_NAMES else f"{len(names)} tools"

@@ -1,6 +1,6 @@
 """The page of scopes: what each grants, which tools need it, and the quotas of keys."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from dcf.core.access.model import FOR_OTHERS, MEANINGS, Scope
 from dcf.core.access.quotas import BOUNDS, DEFAULTS, Bound
@@ -12,7 +12,7 @@ from deploy.reference.settings import amount
 def render() -> str:
     """Return the page."""
     grants = [(f"`{scope}`", meaning) for scope, meaning in MEANINGS.items()]
-    tools = [f"- `{scope}`: {_tools_of(scope) or 'no tool alone'}" for scope in Scope]
+    tools = [(f"`{scope}`", toolset, names) for scope in Scope for toolset, names in _tools_of(scope)]
     profiles = [(f"`{name}`", str(len(names))) for name, names in PROFILES.items()]
     quotas = [
         (f"`{name}`", bound.meaning, amount(name, getattr(DEFAULTS, name)), _range(name, bound))
@@ -26,7 +26,7 @@ def render() -> str:
         "The local user (stdio, and commands on the same Redis) has every scope but "
         f"{_named(sorted(FOR_OTHERS))}, which `DCF_ALLOW_OPERATOR=1` adds.",
         "## Tools by scope",
-        "\n".join(tools),
+        table(("scope", "toolset", "tools"), tools),
         "## Profiles",
         """
         A profile (`DCF_PROFILE`) says which tools a client is shown, and does not change what it may call. The profiles
@@ -43,8 +43,13 @@ def _range(name: str, bound: Bound) -> str:
     return f"{amount(name, bound.least)} to {amount(name, bound.most)}"
 
 
-def _tools_of(scope: Scope) -> str:
-    return _named(spec.name for spec in documented_tools() if spec.scope is scope)
+def _tools_of(scope: Scope) -> Iterator[tuple[str, str]]:
+    """Yield the toolsets with the tools that need the scope; a scope without such tools has one row."""
+    tools = [spec for spec in documented_tools() if spec.scope is scope]
+    for toolset in dict.fromkeys(spec.toolset for spec in tools):
+        yield toolset, _named(spec.name for spec in tools if spec.toolset == toolset)
+    if not tools:
+        yield "", "no tool alone"
 
 
 def _named(names: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Cuts files into passages: running text, table cells and names, each with its line. Judges nothing."""
+"""Cuts files into passages: running text, table cells and names, each with its line. It does not judge them."""
 
 import ast
 import io

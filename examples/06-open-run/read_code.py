@@ -3,7 +3,7 @@
 import dcf
 
 FOUND = {"Read main.py": ["Read parser.py", "Read cache.py"], "Read parser.py": ["Read tokens.py"]}
-"""What each file leads to. Nobody knows it before the file was read."""
+"""The work that each file leads to. It is not known before the file was read."""
 
 with dcf.connect() as client:
     run = client.open_run("read-the-code").workflow_id

@@ -79,3 +79,11 @@ def test_somebody_can_write_the_outputs_of_a_phase() -> None:
 def test_scopes_of_agents_one_after_the_other_may_overlap() -> None:
     told = WORKFLOW_MD.replace("src/prices/**", "src/**").replace("parallel: true", "parallel: false")
     assert read_plan(texts(told), Report()) is not None
+
+
+def test_the_line_with_the_id_of_the_workflow_is_none_of_its_objectives() -> None:
+    definition = "# Definition\n\n## Objectives\n\nSell in zloty.\n\nworkflow_id: `shop-7x`\n"
+    texts = MissionTexts(name="shop", workflow=WORKFLOW_MD, definition=definition, agents=AGENTS)
+    plan = read_plan(texts, Report())
+    assert plan is not None
+    assert plan.objective == "Sell in zloty."

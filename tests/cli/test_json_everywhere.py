@@ -29,7 +29,7 @@ def test_every_command_has_help_and_offers_json(dcf: Dcf, path: tuple[str, ...])
     assert re.search(r"Usage: dcf " + " ".join(path) + r" .*[A-Z][a-z]+ [^.]{10,}[.:]", text)
 
 
-def test_help_of_pages_names_the_option_that_goes_on(dcf: Dcf) -> None:
+def test_help_of_pages_names_the_option_that_continues(dcf: Dcf) -> None:
     shown = re.sub(r"[│\s]+", " ", dcf("artifacts", "ls", "--help", COLUMNS="200").output)
     assert "without their content. --cursor continues after a page." in shown
     assert "next_cursor" not in shown

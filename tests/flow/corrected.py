@@ -117,6 +117,9 @@ CORRECTED: Final[dict[str, str | tuple[str, str]]] = {
     "return timed(n)": "return child(timed, n)",
     "xs = urls\nxs.append('a')\nreturn xs": "xs = urls\nxs = [*xs, 'a']\nreturn xs",
     "raise ValueError(n)": "raise ValueError(f'{n}')",
+    "page = fetch(url='a')\nraise Broken(page.title)": (
+        "page = fetch(url='a')\nraise Broken(page.title or 'no reason given')"
+    ),
     "raise Rejectd('x')": "raise Rejected('x')",
     "raise n": 'raise Broken("why")',
     "for u in each(urls):\n    if n:\n        break\nreturn n": (

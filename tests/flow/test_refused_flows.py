@@ -83,3 +83,15 @@ def test_what_reads_the_name_of_a_refused_statement_is_no_complaint(tmp_path: Pa
 def test_a_statement_behind_a_refused_one_that_does_not_read_it_is_judged(tmp_path: Path) -> None:
     body = "pages = fetch(urll='x')\nlast = pages[0]\nreturn row['m']"
     assert [complaint.line - FIRST for complaint in complaints_about(body, tmp_path)] == [0, 2]
+
+
+def test_the_last_line_of_the_error_says_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "refused_at_the_end.py"
+    path.write_text(PRELUDE + "    raise n\n", "utf-8")
+
+    with pytest.raises(InvalidFlow) as refused:
+        compile_flow(load(path).main)
+
+    lines = str(refused.value).split("\n")
+    assert set(lines[-2].strip()) == {"^"}
+    assert lines[-1] == "Change these lines; nothing was started."

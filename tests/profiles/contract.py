@@ -286,9 +286,9 @@ MISSION_CONTROL: Final = {
             "scope": TEXT,
             "constraints": TEXT,
         },
-        required=("name",),
+        required=(),
         answer=names("workflow_id created_at"),
-        may=names("objective profile total_phases phases"),
+        may=names("objective profile total_phases phases warnings"),
     ),
     "start_phase": Contract(
         takes={
@@ -299,7 +299,7 @@ MISSION_CONTROL: Final = {
             "is_parallel": {**BOOLEAN, "default": False},
             "members": _MEMBERS,
         },
-        required=("workflow_id", "number", "name"),
+        required=("workflow_id", "number"),
         answer=names("phase_id workflow_id number name is_parallel status"),
         may=names("started_at already_exists"),
     ),
@@ -308,13 +308,13 @@ MISSION_CONTROL: Final = {
             "workflow_id": TEXT,
             "phase_id": TEXT,
             "parent_task_id": TEXT,
-            "caller_type": words("orchestrator", "subagent"),
+            "caller_type": words("orchestrator", "subagent", default="subagent"),
             "agent_name": TEXT,
             "name": text(1, 200),
             "goal": TEXT,
             "areas": TEXTS,
         },
-        required=("workflow_id", "phase_id", "caller_type", "name", "goal"),
+        required=("phase_id",),
         answer=names(
             "task_id workflow_id phase_id phase_number phase_name caller_type snapshot_id snapshot_type started_at"
         ),
@@ -390,12 +390,12 @@ MISSION_CONTROL: Final = {
     "complete_workflow": Contract(
         takes={
             "workflow_id": TEXT,
-            "status": words("completed", "failed", "partial"),
+            "status": words("completed", "failed", "partial", default="completed"),
             "summary": TEXT,
             "achievements": TEXTS,
             "limitations": TEXTS,
         },
-        required=("workflow_id", "status", "summary"),
+        required=(),
         answer=names("workflow_id status summary achievements limitations metrics completed_at"),
     ),
     "get_context": Contract(
@@ -404,10 +404,11 @@ MISSION_CONTROL: Final = {
             "include": {
                 "type": "array",
                 "items": words("decisions", "milestones", "blockers", "tasks", "phase_summary"),
+                "default": ["phase_summary", "tasks", "blockers"],
             },
             "filter": made_of(agent=TEXT, phase={**INTEGER, "exclusiveMinimum": 0}, since=TEXT),
         },
-        required=("workflow_id", "include"),
+        required=(),
         answer=names("workflow_id workflow_name workflow_status current_phase total_phases"),
         may=names(
             "phase_summary tasks tasks_count decisions decisions_count milestones milestones_count blockers "

@@ -168,6 +168,40 @@ async def test_a_rejection_with_another_description_reaches_the_orchestrator(
     assert await asked_content(site, workflow) != question
 
 
+async def test_a_rejected_checkpoint_does_not_wait_for_a_person_until_it_is_asked_again(
+    site: Application, orchestrator: ProfileClient
+) -> None:
+    workflow = await planned(orchestrator)
+    await first_phase_done(orchestrator, workflow)
+    phase = {"workflow_id": workflow, "number": 2, "name": "Change"}
+    await orchestrator.failed("start_phase", **phase)
+    assert await decided(site, workflow, "fail", "Not before the audit.") == "ok"
+    (blocker,) = (await orchestrator.ok("get_context", workflow_id=workflow))["blockers"]
+    assert blocker["type"] == "CHECKPOINT_REJECTED"
+    assert "did not agree" in blocker["description"]
+    assert "another description" in blocker["resolution"]
+    await orchestrator.failed("start_phase", **phase, description="The audit is done.")
+    (blocker,) = (await orchestrator.ok("get_context", workflow_id=workflow))["blockers"]
+    assert (blocker["type"], blocker["resolution"]) == ("CHECKPOINT", f"dcf inbox {workflow}")
+
+
+async def test_whoever_decides_at_a_checkpoint_reads_how_the_phases_before_ended(
+    site: Application, orchestrator: ProfileClient
+) -> None:
+    workflow = await planned(orchestrator)
+    phase = await phase_of(orchestrator, workflow, 1)
+    for agent in ("analyzer", "auditor"):
+        await done(orchestrator, await task_of(orchestrator, phase, agent))
+    await orchestrator.ok("complete_phase", phase_id=phase, status="completed", summary="Prices are known.")
+    await orchestrator.failed("start_phase", workflow_id=workflow, number=2)
+    person = key_of(Scope.READ, Scope.ANSWER, agent_id="alice", name="key:fedcba987654")
+    (task,) = (await ask(site, person, "list_human_tasks", workflow_id=workflow))["tasks"]
+    assert "Checkpoint before phase 2" in task["title"]
+    (gate,) = (await ask(site, person, "list_gates", workflow_id=workflow, state="checkpoint-2"))["gates"]
+    before = [{"phase": 1, "name": "Phase 1", "status": "COMPLETED", "summary": "Prices are known."}]
+    assert (gate["output"]["name"], gate["output"]["phases_before"]) == ("Change", before)
+
+
 async def test_the_orchestrator_does_not_agree_with_itself(site: Application, orchestrator: ProfileClient) -> None:
     workflow = await planned(orchestrator)
     await first_phase_done(orchestrator, workflow)

@@ -56,6 +56,8 @@ def customer(claim: Claim) -> str:
 @rows(
     ("call", "text"),
     [
+        (lambda client: client.start(customer, CLAIM), "Write `client.start(customer, customer.input(claim=...))`."),
+        (lambda client: client.start(customer, [1]), "Write `client.start(customer, customer.input(claim=...))`."),
         (lambda client: client.start("expense.json"), 'Pass the path of the file: `pathlib.Path("expense.json")`.'),
         (lambda client: client.start('{"asl": {}}'), "Pass the document itself: `json.loads(text)`."),
         (lambda client: client.start(Path("expense.py")), "Import the flow from it, and pass that"),
@@ -75,6 +77,13 @@ def test_the_text_of_an_error_ends_with_what_to_do_in_python(
     assert text in str(raised.value)
     assert str(raised.value) == f"{raised.value.message} {raised.value.hint}"
     assert "_json" not in str(raised.value)
+
+
+def test_an_argument_that_does_not_exist_names_the_similar_one(served: Client) -> None:
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'timeout'\. Did you mean 'timeout_s'\?"):
+        served.result("run-1", timeout=5)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'workflow_id'$"):
+        served.result()  # type: ignore[call-arg]
 
 
 def test_an_error_without_advice_of_its_own_is_its_message_alone() -> None:
@@ -185,5 +194,5 @@ def test_no_public_value_is_of_any_type(module: Any) -> None:
         line for line in text.splitlines() if ("Any" in line) and line.startswith(("def ", "    def ", "async def "))
     ]
     shown = [line for line in annotated if not line.strip().removeprefix("def ").startswith("_")]
-    overloaded = ("def agent(", "def signal(", "def task(", "def flow(", "def use(")
+    overloaded = ("def agent(", "def human(", "def signal(", "def task(", "def flow(", "def use(")
     assert [line for line in shown if not line.startswith(overloaded)] == []

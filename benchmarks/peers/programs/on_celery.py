@@ -1,7 +1,7 @@
 """Celery: a step is a task with acks_late; when it is done it sends the next ones. Joins are counted in Redis.
 
 Its own canvas carries the rest of the graph in every message, which is quadratic: 304 MB for this dag (celery #5000).
-Concurrency 10 is one worker with ten threads; several workers are one prefork worker with so many processes.
+Concurrency 10 is one worker with ten threads; several workers are one prefork worker with this number of processes.
 """
 
 from functools import cache

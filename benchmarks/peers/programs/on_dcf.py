@@ -27,13 +27,13 @@ from dcf.values.refusal import Refusal
 _PAUSES_S = (0.001, 0.002, 0.004, 0.008)
 _LOOK_S = 0.01
 _RUNS = "bench:runs:{}"
-"""The runs that a worker as a library is told of."""
+"""The runs that are announced to a worker as a library."""
 _OPEN = "bench:open"
 """The run that is not over, for a worker that starts late."""
 
 
 def library_worker(app: Application, options: Options) -> None:
-    """Carry out every run that one is told of, on so many threads."""
+    """Carry out every announced run, on this number of threads."""
     told = client_of(options)
     notes = Notes(options)
     say({"ready": True})
@@ -57,7 +57,7 @@ def client_of(options: Options) -> Any:
 
 
 def take_part(app: Application, workflow_id: str, notes: Notes, told: Any) -> None:
-    """Claim and complete states until the run is over."""
+    """Claim and complete states until the run ends."""
     plane, lease_s, vain = app.control_plane, int(notes.options.lease_s or 300), 0
     while True:
         claimed = workloads.try_claim(plane, workflow_id, ttl_s=lease_s)
@@ -125,7 +125,7 @@ class Driver:
         self._app.notifications.notify_next(order.run, None, reason=None, payload=None)
 
     def wait(self, order: Order) -> None:
-        """Wait until the run is over."""
+        """Wait until the run ends."""
         if self._is_library:
             assert self._client.blpop([ENDED.format(order.run)], timeout=LONGEST_S), "the run is not over in time"
             return

@@ -24,7 +24,7 @@ def client() -> "redis.Redis":
 
 
 def step(run: str, shape: str, size: int, node: int) -> None:
-    """Do nothing; the last step says that the run is over."""
+    """Do nothing; the last step says that the run has ended."""
     NOTES.carry_out(node)
     wanted = graph(shape, size)
     if wanted.children[node]:

@@ -1,4 +1,4 @@
-"""What the programs of all Python systems share: options, the log of their steps, and how a driver takes orders."""
+"""Shared parts of the programs in Python: options, the log of their steps, and how a driver takes orders."""
 
 import json
 import os
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import redis  # Restate's environment has none
 
 ENDED = "bench:ended:{}"
-"""A list that gets an entry when a run is over."""
+"""A list that gets an entry when a run ends."""
 COUNTS = "bench:counts:{}"
 """How many of the steps that a step waits for are done, as users of a queue count them."""
 LONGEST_S = 120
@@ -59,7 +59,7 @@ class Notes:
         self._note("end", node)
 
     def carry_out(self, node: int) -> None:
-        """Do a step: nothing, or so many seconds of waiting."""
+        """Do a step: nothing, or wait for these seconds."""
         if not self.options.log:
             return
         self.begin(node)
@@ -102,7 +102,7 @@ def drive(submit: Callable[[Order], None], wait: Callable[[Order], None]) -> Non
 
 
 def wait_for_end(client: "redis.Redis") -> Callable[[Order], None]:
-    """Return what waits until somebody notes that a run is over."""
+    """Return a function that waits for the note that a run has ended."""
 
     def wait(order: Order) -> None:
         if client.blpop([ENDED.format(order.run)], timeout=LONGEST_S) is None:

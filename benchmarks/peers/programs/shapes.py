@@ -1,4 +1,4 @@
-"""The graphs that are measured, for systems that have to be told what follows what."""
+"""The graphs that are measured, for systems that need the order of steps."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -9,7 +9,7 @@ TAIL = 10
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Steps by number. `leaves` are those after which nothing follows; the graph is over when all of them are."""
+    """Steps by number. `leaves` are those after which nothing follows; the graph ends when all of them have ended."""
 
     children: tuple[tuple[int, ...], ...]
     upstreams: tuple[int, ...]

@@ -48,10 +48,11 @@ def audit(
 ) -> None:
     """List who changed agents, skills, files, documents and API keys, and what was refused, newest first.
 
-    A change without an outcome is in progress, or its process died before the end. For a run see `dcf runs events`.
+    A change without an outcome is in progress, or its process died before it knew the outcome. For a run see
+    `dcf runs events`.
 
     --export writes one JSON object to a line, the outcome of a change as a line of its own (`of`). It prints the id of
-    the last entry: pass that as --after to continue from there.
+    the last entry; pass that as --after to continue.
     """
     from dcf.core.listing.events import CURSOR, check_moment
     from dcf.store.access.audit_trail import AuditFilter

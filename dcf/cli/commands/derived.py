@@ -29,6 +29,7 @@ from dcf.cli.text import clean
 from dcf.cli.wording import as_command, in_commands
 from dcf.errors import ToolCallFailed
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.verbs.description.table import TABLE
 from dcf.verbs.description.verb import VERBS, Command, Parameter, Verb, paged
 from dcf.verbs.wording.named import renamed
@@ -44,6 +45,15 @@ _COMPLETED: Final[Mapping[str, Callable[..., Any]]] = {
     "state": complete_state,
 }
 _YES: Final = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+@record(frozen=True, slots=True)
+class OtherCall:
+    """A call that a command makes in place of its own: another verb, its arguments, and what prints the answer."""
+
+    verb: str
+    arguments: Mapping[str, Any]
+    show: str
 
 
 def command_of_verb(name: str, words: str | None = None) -> TyperCommand:
@@ -103,6 +113,9 @@ def _function(verb: Verb, command: Command) -> Any:
         call = {**command.fixed, **{item.name: _read(item, values[item.name]) for item in asked}}
         if command.before:
             call = named(command.before)(call)
+        if isinstance(call, OtherCall):
+            _make(call, as_json=as_json)
+            return
         question = command.question and command.question(call)
         if question:
             ask(clean(question), yes=yes)
@@ -121,6 +134,14 @@ def _function(verb: Verb, command: Command) -> Any:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {item.name: item.annotation for item in parameters}
     return run
+
+
+def _make(call: OtherCall, *, as_json: bool) -> None:
+    answer = call_verb(call.verb, **call.arguments)
+    if as_json:
+        print_record(call.verb, answer)
+    else:
+        named(call.show)(answer, call.arguments)
 
 
 def _as_in(command: Command, item: Parameter) -> Parameter:

@@ -23,9 +23,9 @@ from dcf.core.access.model import MEANINGS, ApiKey, Scope
 from dcf.core.access.quotas import BOUNDS, Amount, read_quota, with_own
 from dcf.errors import InvalidArgument, StoreUnavailable, UnknownKey
 from dcf.values.identifiers import check_id, check_name
-from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.profile_names import SYSTEM_PROFILES
+from dcf.values.record_json.codec import RecordCodec
 from dcf.values.spans import read_span
 
 _LONGEST_LABEL: Final = 100
@@ -34,7 +34,7 @@ _NEVER: Final = "never"
 
 
 def add(
-    scope: Annotated[list[Scope] | None, typer.Option(help="Scope of the key besides read; may be repeated.")] = None,
+    scope: Annotated[list[Scope] | None, typer.Option(help="A scope besides read; may be repeated.")] = None,
     agent_id: Annotated[str | None, typer.Option(help="The only agent that the key may act as.")] = None,
     any_agent: Annotated[bool, typer.Option("--any-agent", help="Let the key act as any agent.")] = False,
     group: Annotated[
@@ -50,7 +50,7 @@ def add(
         str | None,
         typer.Option(help=f"Serve the tools of this system in place of dcf's: {', '.join(SYSTEM_PROFILES)}."),
     ] = None,
-    label: Annotated[str | None, typer.Option(help="Purpose of the key, in a few words.")] = None,
+    label: Annotated[str | None, typer.Option(help="The purpose of the key, in a few words.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Make a key and print it, this once: only its digest is stored.
@@ -198,20 +198,15 @@ def _seconds(span: str) -> int:
 
 
 def _row(record: ApiKey, now: int) -> dict[str, Json]:
-    return {
-        "key_id": record.key_id,
-        "standing": record.standing(now),
-        "scopes": [scope.value for scope in record.scopes],
-        "agent_id": record.agent_id,
-        "groups": list(record.groups),
-        "profile": record.profile,
-        "project": record.project,
-        "label": record.label,
-        "created_at": to_text(record.created_at),
-        "expires_at": None if record.expires_at is None else to_text(record.expires_at),
-        "revoked_at": None if record.revoked_at is None else to_text(record.revoked_at),
-        "own_quotas": dict(record.quotas),
-    }
+    return {"key_id": record.key_id, "standing": record.standing(now), **_ROW.write(record)}
+
+
+_ROW: Final = RecordCodec(
+    ApiKey,
+    "scopes agent_id groups profile project label created_at expires_at revoked_at quotas",
+    named={"quotas": "own_quotas"},
+    times="created_at expires_at revoked_at",
+)
 
 
 def _table(rows: list[dict[str, Json]]) -> Table:

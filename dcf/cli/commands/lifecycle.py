@@ -12,7 +12,7 @@ from dcf.cli.text import clean
 from dcf.errors import ToolCallFailed
 from dcf.values.json_text import Json
 
-Reason = Annotated[str | None, typer.Option("--reason", help="Reason, recorded in the history of the run.")]
+Reason = Annotated[str | None, typer.Option("--reason", help="The reason, for the run's history.")]
 
 
 RequestId = Annotated[

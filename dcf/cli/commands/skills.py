@@ -44,7 +44,7 @@ def generate(
     """Generate manifests, their catalogue and the stub's configuration. With any problem nothing is written.
 
     Sources are CSV tables (skills.csv, skill_tool_refs.csv, mcp_tools.csv, mcp_cases.csv), YAML files
-    (*.skill.yaml, tools/*.tools.yaml) and Agent Skills folders (SKILL.md, with a dcf.yaml next to it).
+    (*.skill.yaml, tools/*.tools.yaml) and Agent Skills folders (SKILL.md and dcf.yaml).
 
     Exit codes: 0 written (or current), 1 problems in the sources (or --check found a difference), 2 cannot be written.
 

@@ -40,7 +40,7 @@ _FILE: Final = re.compile(r"[/\\]|\.json\Z|\.py(:\w+)?\Z")
 def start(
     workflow: Annotated[
         str,
-        typer.Argument(metavar="FILE|NAME@VERSION|SHA256", help="A workflow document, or an earlier workflow."),
+        typer.Argument(metavar="FILE|NAME@VERSION|SHA256", help="A workflow document, or the name of a stored one."),
     ],
     values: ValuesArgument = None,
     run_input: Annotated[
@@ -53,10 +53,10 @@ def start(
     tag: Annotated[list[str] | None, typer.Option(help="Short name to find the run by; may be repeated.")] = None,
     project: Annotated[str | None, typer.Option(help="Project that the run belongs to.")] = None,
     run_id: Annotated[str | None, typer.Option("--id", help="Id of this run; default: a new one.")] = None,
-    planner: Annotated[str | None, typer.Option(help="Agent that is notified when the run ends.")] = None,
+    planner: Annotated[str | None, typer.Option(help="Agent to notify when the run ends.")] = None,
     definition_ref: Annotated[
         str | None,
-        typer.Option("--definition", help="Definition of the catalogue for the run: KIND:NAME[@VERSION]."),
+        typer.Option("--definition", help="Its definition in the catalogue: KIND:NAME[@VERSION]."),
     ] = None,
     gates: Annotated[
         str | None, typer.Option(help="Gates of every Task: a JSON array as in the field Gates, a file, or -.")

@@ -23,8 +23,8 @@ def move(
     """Move all documents of this Redis to another form, while no process of dcf uses it.
 
     It is refused until 90 seconds after the last sign of life of a server, a worker or a clock. Until it has ended no
-    process starts on this Redis. If it was stopped, run it again: it continues, or returns with the other --to. Redis
-    must have RedisJSON meanwhile: move before you change to a server without it.
+    process starts on this Redis. If it was stopped, run it again: it continues, or goes back with the other
+    --to. Redis must have RedisJSON meanwhile: move before you change to a server without it.
 
     Example:  dcf store move --to text
     """

@@ -33,8 +33,8 @@ def load(
 ) -> None:
     """Load the definitions of a directory: Markdown with front matter, and jobs.
 
-    A definition that did not change gets no new version. Files with problems are left out and listed with the
-    lines. The exit code is then 1.
+    Unchanged files make no version. Files with problems are left out and told with their lines; the exit code is
+    then 1.
 
     Example:  dcf catalogue load . --project shop
     """

@@ -30,7 +30,7 @@ def show(
         str | None, typer.Option(help="Only by this agent or person.", autocompletion=complete_agent)
     ] = None,
     state: Annotated[str | None, typer.Option(help="Only about this state.")] = None,
-    is_open: Annotated[bool, typer.Option("--open", help="Only open issues.")] = False,
+    is_open: Annotated[bool, typer.Option("--open", help="Only issues that are not resolved.")] = False,
     since: Annotated[str | None, typer.Option(help="Only written since: 2h, 30d, or 2026-11-22T09:00:00Z.")] = None,
     until: Annotated[str | None, typer.Option(help="Only written before.")] = None,
     newest: Annotated[bool, typer.Option("--newest", help="The latest first.")] = False,

@@ -9,14 +9,17 @@ import typer
 from rich.text import Text
 
 from dcf.cli.asking import ask_if_read
-from dcf.cli.commands.derived import call_verb
+from dcf.cli.commands.derived import OtherCall, call_verb
 from dcf.cli.commands.lifecycle import BEFORE
 from dcf.cli.reading.views import console, print_wrapped, say, table
 from dcf.cli.text import clean, json_text
 from dcf.cli.wording import as_command
+from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
 
 _LONGEST: Final = 10_000
+_VERDICTS: Final = {"approve": "pass", "reject": "fail"}
+"""The verdict on an output that an answer means."""
 
 
 def show_inbox(answer: Mapping[str, Json], call: Mapping[str, Any]) -> None:
@@ -43,16 +46,19 @@ def say_more(page: Mapping[str, Json]) -> None:
         say(f"There may be more: the same command with --cursor {quote(clean(page['next_cursor'], _LONGEST))}")
 
 
-def shown_before(call: Mapping[str, Any]) -> Mapping[str, Any]:
+def shown_before(call: Mapping[str, Any]) -> Mapping[str, Any] | OtherCall:
     """Return the answer to a task with the visit that it is about: that named, or the one that is shown and asked for.
 
-    If no task waits, the answer names no visit.
+    If no task waits, the answer names no visit. If the output of the state waits at a gate, the answer is a verdict.
     """
-    if call["epoch"] is not None:
-        return call
     run, state = call["workflow_id"], call["state"]
     rows = call_verb("list_human_tasks", workflow_id=run, state=state)["tasks"]
     tasks = [row for row in rows if "question_id" not in row and "gate" not in row]
+    gates = [row for row in rows if "gate" in row]
+    if gates and not tasks:
+        return _verdict(call, gates)
+    if call["epoch"] is not None:
+        return call
     ask_if_read(
         tasks,
         partial(_print_task, to_stderr=True),
@@ -61,6 +67,25 @@ def shown_before(call: Mapping[str, Any]) -> Mapping[str, Any]:
         otherwise=f"Read it with `dcf inbox {clean(run)} {clean(state)}`, and give its --epoch.",
     )
     return {**call, "epoch": tasks[0]["epoch"] if tasks else None}
+
+
+def _verdict(call: Mapping[str, Any], gates: Sequence[Mapping[str, Json]]) -> OtherCall:
+    """Show the output that waits at a gate, ask, and return the verdict that the answer means."""
+    run, state, choice = call["workflow_id"], call["state"], str(call["choice"])
+    verdict = _VERDICTS.get(choice)
+    if verdict is None:
+        raise InvalidArgument(f"An output is not answered with '{clean(choice)}'.", "Answer approve or reject.")
+    ask_if_read(
+        gates[:1],
+        partial(_print_task, to_stderr=True),
+        f"Answer this: {clean(choice)}?",
+        waits_at=state,
+        otherwise=f"Read it with `dcf inbox {clean(run)} {clean(state)}`, which prints the command that answers it.",
+    )
+    named = {name: call[name] for name in ("comment", "agent_id", "group", "request_id")}
+    read = {name: gates[0][name] for name in ("gate", "content_sha256")}
+    arguments = {"workflow_id": run, "state": state, "verdict": verdict, **read, **named}
+    return OtherCall("decide_gate", arguments, "dcf.cli.features.gates:show_verdict")
 
 
 def show_answer(answer: Mapping[str, Json], _: Mapping[str, Any]) -> None:
@@ -84,6 +109,7 @@ def _print_tasks(rows: Sequence[Mapping[str, Json]]) -> None:
 
 
 def _print_task(row: Mapping[str, Json], *, to_stderr: bool = False) -> None:
+    row = {**row, **_judged(row)} if "gate" in row else row
     out, run, state = console(stderr=to_stderr), clean(row["workflow_id"]), clean(row["state"])
     out.print(Text(clean(row["title"], _LONGEST), style="bold"), soft_wrap=True)
     until = f", until {_minute(row['deadline'])}" if row.get("deadline") else ""
@@ -93,7 +119,7 @@ def _print_task(row: Mapping[str, Json], *, to_stderr: bool = False) -> None:
     )
     for line in str(row.get("instructions", "")).splitlines():
         print_wrapped(out, Text(clean(line, _LONGEST)), indent=0)
-    for name in ("details", "schema", "default", "not_by"):
+    for name in ("output", "details", "schema", "default", "not_by"):
         if name in row:
             out.print(Text(f"{name}: {json_text(row[name], indent=2)}"), soft_wrap=True)
     if to_stderr:
@@ -115,6 +141,13 @@ def _print_task(row: Mapping[str, Json], *, to_stderr: bool = False) -> None:
         call |= {"answer_json": "<json>"} if "schema" in row else {}
         call |= {"agent_id": "<name>", "epoch": row["epoch"]}
         out.print(Text(f"  {_typed('answer_human_task', **call)}"), soft_wrap=True)
+
+
+def _judged(row: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the output that waits at a gate, and what its worker was to do."""
+    gates = call_verb("list_gates", workflow_id=row["workflow_id"], state=row["state"])["gates"]
+    gate: Mapping[str, Json] = next((item for item in gates if item["content_sha256"] == row.get("content_sha256")), {})
+    return {name: gate[name] for name in ("output", "instructions") if gate.get(name) is not None}
 
 
 def _typed(verb: str, **arguments: Json) -> str:

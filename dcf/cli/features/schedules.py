@@ -28,7 +28,7 @@ def create(
     name: Name,
     workflow: Annotated[
         str,
-        typer.Option(metavar="FILE|NAME@VERSION|SHA256", help="A workflow document, or an earlier workflow."),
+        typer.Option(metavar="FILE|NAME@VERSION|SHA256", help="A workflow document, or the name of a stored one."),
     ],
     cron: Annotated[str | None, typer.Option(help="Minute, hour, day, month, day of week: '0 7 * * 1-5'.")] = None,
     timezone: Annotated[str | None, typer.Option(help="Time zone of --cron, as Europe/Vienna; default: UTC.")] = None,
@@ -41,14 +41,14 @@ def create(
     ] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Short name to find its runs by; may be repeated.")] = None,
     project: Annotated[str | None, typer.Option(help="Project that its runs belong to.")] = None,
-    planner: Annotated[str | None, typer.Option(help="Agent that is notified when a run ends.")] = None,
+    planner: Annotated[str | None, typer.Option(help="Agent to notify when a run ends.")] = None,
     overlap: Annotated[
-        OverlapName, typer.Option(help="A tick while a run is running: skip it, queue it, or allow both.")
+        OverlapName, typer.Option(help="If a run is still open at a scheduled time: skip, queue, or allow both.")
     ] = "skip",
     catch_up: Annotated[
         CatchUpName, typer.Option(help="Ticks that were missed: none, one run for all, or all of the latest hundred.")
     ] = "none",
-    jitter: Annotated[str | None, typer.Option(help="Maximum random delay of a start, for example 30s.")] = None,
+    jitter: Annotated[str | None, typer.Option(help="Maximum random delay of a start, as 30s.")] = None,
     expiry: Annotated[int | None, typer.Option(help="Seconds that each run is kept once it is finalized.")] = None,
     reason: Reason = None,
     as_json: JsonFlag = False,

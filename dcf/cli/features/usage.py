@@ -44,7 +44,7 @@ def budget(
     request_id: RequestId = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Set the budget of a run; limits that are not named stay. Once one is used up, the run grants no lease."""
+    """Say what a run may use up; limits that are not named stay. Once one is used up, no lease is granted in it."""
     limits: dict[str, Json] = {"tokens": tokens, "seconds": seconds}
     if cost is not None:
         limits |= {"cost": cost[:-3], "currency": cost[-3:]}

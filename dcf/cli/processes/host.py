@@ -38,8 +38,8 @@ def host(
 ) -> None:
     """Run agents that have no server of their own: Python handlers, Claude Code, or an SDK with its model.
 
-    The host reads their inboxes, renews their leases, gives each turn its work and tools, and sends the result. A turn
-    that breaks is tried again. If the host is killed, the next host of these agents does its work again.
+    The host reads their inboxes, renews their leases, gives each turn its work and tools, and sends the result. A
+    turn that breaks is tried again; if the host is killed, the next host of the agents does its work again.
 
     FILE:  [agents.pricing-1] recipe = "openai-agents", model = "..."  or  handler = "file.py:function"
 

@@ -43,11 +43,11 @@ def local(
 ) -> None:
     """Serve an agent on this machine: the tools of a dcf server, and what needs the disk.
 
-    It runs on standard input and output, started by Claude Code, Cursor or any MCP client. It has the server's tools,
-    and local_worktree, local_changes, local_branch, local_files and local_gates. Files that a result names are hashed.
-    No command of a gate runs here unless a person allowed it: every caller that may plan then executes code here.
-    That one passed is reported with DCF_HELPER_KEY, a key with the scope attest that the agent does not have.
-    docs/agents/local-agents.md says more.
+    It runs on standard input and output, started by Claude Code, Cursor or any MCP client. In addition to the server's
+    tools it has local_worktree, local_changes, local_branch, local_files and local_gates; files that a result names
+    are hashed. No command of a gate runs here unless a person allowed it: every caller that may plan then executes
+    code here. That one passed is reported with DCF_HELPER_KEY, a key with the scope attest that the agent does not
+    have. docs/agents/local-agents.md says more.
     """
     make_models_at_first_use()
     import anyio

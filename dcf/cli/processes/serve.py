@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import anyio
 from starlette.applications import Starlette
@@ -27,17 +27,31 @@ from dcf.telemetry import tracing
 from dcf.telemetry.otlp_metrics import collector_of, sending
 from dcf.tools.http.server import HttpServer, nothing, stopped_by_signals
 from dcf.tools.mcp.selection import select_tools
-from dcf.tools.mcp.server import NOTHING_ADDED, build_http_app, build_server
+from dcf.tools.mcp.server import NOTHING_ADDED, Additions, build_http_app, build_server
 from dcf.verbs.authentication import refuse_exposure
-
-if TYPE_CHECKING:
-    from dcf.cli.processes.project import ServedProject
 
 _KEY_WAIT_S = 60.0
 _KEY_LOOK_S = 0.02
 
 Announce = Callable[[Mapping[str, object]], None]
 """Prints, for a program, that the process is ready."""
+
+
+class ServedDirectory(Protocol):
+    """The directory of a project for which a profile is served, in the process of the server."""
+
+    @property
+    def line(self) -> str:
+        """Say for people what is served."""
+
+    def settings(self, settings: Settings) -> Settings:
+        """Return the settings of the server."""
+
+    def additions(self, application: Application) -> Additions:
+        """Return what is added to the server."""
+
+    def end(self, then: Callable[[], object]) -> None:
+        """End what runs for the directory, and call `then`."""
 
 
 def serve(
@@ -49,7 +63,7 @@ def serve(
     web: bool = False,
     may_act: bool = False,
     with_metrics: bool = False,
-    project: "ServedProject | None" = None,
+    project: ServedDirectory | None = None,
 ) -> None:
     """Serve the tools until told to stop; over HTTP the web page and /metrics as well, if they are asked for.
 

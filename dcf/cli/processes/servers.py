@@ -21,7 +21,7 @@ from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
     from dcf.application.application import Application
-    from dcf.cli.processes.project import ServedProject
+    from dcf.cli.processes.serve import ServedDirectory
     from dcf.settings.process import Settings
 
 _SSE_PORT = 8000
@@ -139,8 +139,8 @@ def _check_transport(transport: str, *, as_json: bool, web: bool, metrics: bool)
 
 def _project(
     settings: "Settings", path: Path | None, quality_gate: str | None, transport: str
-) -> "ServedProject | None":
-    """Return the DeepWork project that is served; its modules are imported only where the profile may be that one."""
+) -> "ServedDirectory | None":
+    """Return the project that is served; modules of a profile are imported only where it is served."""
     if settings.profile == "deepwork":
         from dcf.cli.processes.project import served_project
 
@@ -148,6 +148,10 @@ def _project(
     if path is not None or quality_gate is not None:
         option = "--path" if path is not None else "--quality-gate"
         raise InvalidArgument(f"{option} is about the profile deepwork.", "Add --profile deepwork.")
+    if settings.profile == "mission-control" and transport == "stdio" and settings.profile_directory is not None:
+        from dcf.cli.processes.mission_directory import MissionDirectory
+
+        return MissionDirectory(settings.profile_directory.resolve())
     if transport == "sse":
         raise InvalidArgument("SSE is served for one project (--profile deepwork --path DIR).", "Use --transport http.")
     return None

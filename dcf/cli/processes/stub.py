@@ -30,8 +30,8 @@ def stub(
     """Serve the stub tools over MCP (Streamable HTTP), so that workflows with tools need no outside service.
 
     /mcp has all tools, called SERVER__TOOL; /mcp/SERVER those of one server by their own names. /healthz, /metrics
-    and POST /metrics/reset are for tests and people. The server reads a changed configuration automatically. It ignores
-    a configuration with errors, and /healthz says so.
+    and POST /metrics/reset are for tests and people. A changed configuration is loaded automatically; if it is
+    invalid, the old one stays and /healthz says so.
 
     Example:  dcf workflows stub --port 8765
     """

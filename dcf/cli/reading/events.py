@@ -51,9 +51,9 @@ def events(
     ] = None,
     newest: Annotated[bool, typer.Option("--newest", help="The latest first; 100 unless --limit says more.")] = False,
 ) -> None:
-    """Print the history of a run, in order; with --follow also new events, until the run ends.
+    """Print what happened in a run, in order; with --follow also what happens next, until the run ends.
 
-    If --limit leaves events out, the id to continue from is printed: pass it as --cursor.
+    Where --limit leaves something out, the id to continue from is printed: pass it as --cursor.
     """
     from dcf.core.listing.events import EventQuery, check_cursor, check_moment
 

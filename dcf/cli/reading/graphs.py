@@ -45,7 +45,7 @@ def graph(
     what: Annotated[
         str | None,
         typer.Argument(
-            metavar="FILE|RUN", help="Workflow document or plain ASL machine (JSON), or a run's workflow_id (`dcf ls`)."
+            metavar="FILE|RUN", help="Workflow or plain ASL machine (JSON, YAML), or a run's workflow_id (`dcf ls`)."
         ),
     ] = None,
     form: Annotated[

@@ -39,7 +39,7 @@ _STAGES: Final = {
 }
 
 _File = Annotated[
-    Path, typer.Argument(help="A flow (FILE.py), a workflow document or an ASL machine (JSON); a shipped one by name.")
+    Path, typer.Argument(help="A flow (FILE.py), a workflow or an ASL machine (JSON, YAML); a shipped one by name.")
 ]
 
 
@@ -114,7 +114,7 @@ def simulate(
     ] = None,
     mocks: Annotated[
         str | None,
-        typer.Option("--mocks", help='Answers of each Task, call by call: {"Task": [{"output": …}, {"error": …}]}.'),
+        typer.Option("--mocks", help='Answers of each Task, in order: {"Task": [{"output": …}, {"error": …}]}.'),
     ] = None,
     signals: Annotated[
         str | None,

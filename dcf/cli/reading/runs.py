@@ -69,14 +69,14 @@ def list_runs(
     until: Annotated[str | None, typer.Option(help="Only created before.")] = None,
     stuck: Annotated[bool, typer.Option("--stuck", help="Only those in which somebody has to do something.")] = False,
     blocked: Annotated[bool, typer.Option("--blocked", help="Only those that an open issue blocks.")] = False,
-    cursor: Annotated[str | None, typer.Option(help="Continue here: printed below each page; 0 begins.")] = None,
+    cursor: Annotated[str | None, typer.Option(help="Cursor, printed below each page; 0 begins.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """List runs, newest first; one line for each. Without filters those that are stuck come before.
 
-    A running run is stuck if its agents were reminded three times and do not claim its state. A run that its planner
-    does not start is stuck too. --stuck says why of each, as `dcf why RUN` does at length. If more than 500 runs are
-    running, the counts are approximate: an index may be ahead of a run by a moment.
+    A running run is stuck if its agents do not acquire its state after three reminders, or if its planner does not
+    start it. --stuck says why of each. Where more than 500 runs are running the counts are near: an index may be
+    ahead of a run by a moment.
 
     --json prints an array of runs, newest first; with --cursor (0 for the first page) an object {runs, counts,
     matching, next_cursor}.

@@ -58,7 +58,7 @@ def _shown(workflow_id: str, *, as_json: bool) -> dict[str, Json]:
 
 
 def doctor(
-    repair: Annotated[bool, typer.Option("--repair", help="Correct the lists of runs, agents and API keys.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair the lists of runs, agents and API keys.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 for a warning, too.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -67,8 +67,8 @@ def doctor(
     A row for each check; at a server those of its own report. With --repair, on this machine only, runs that no list
     has are listed again, and entries that name nothing go.
 
-    Exit codes: 0 nothing fails (warnings are printed), 4 Redis cannot be reached or calls fail, 1 something else fails,
-    such as the clock; with --strict 1 for a warning as well.
+    Exit codes: 0 no check fails (warnings are printed), 4 Redis cannot be reached or calls fail, 1 another check fails,
+    such as the clock, or with --strict warns.
     """
     from dcf.cli.reading import doctor as health
 

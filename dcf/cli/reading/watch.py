@@ -32,7 +32,7 @@ def watch(workflow_id: RunArgument, as_json: JsonFlag = False) -> None:
 
     It does not matter where the run is worked on. Ctrl-C ends the watching, not the run.
 
-    Exit codes: 0 the run succeeded, 1 it did not, 130 interrupted before it ended.
+    Exit codes: 0 the run succeeded, 1 it did not, 130 interrupted before its end.
 
     --json prints lines for people on standard error, and at the end what `dcf show --json` prints, but no findings.
     """

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def run(
     workflow: Annotated[
         Path,
-        typer.Argument(help="A flow (FILE.py, FILE.py:FLOW) or a workflow document (JSON); a shipped one by its name."),
+        typer.Argument(help="A flow (FILE.py, FILE.py:FLOW) or a workflow (JSON, YAML); a shipped one by its name."),
     ],
     values: ValuesArgument = None,
     run_input: Annotated[

@@ -16,7 +16,7 @@ from dcf.verbs.records.leases import AcquiredLease, ClaimedState, RenewedLease
 def leave_note(
     workflow_id: str, text: str, *, agent_id: str, state: str | None = None, request_id: str | None = None
 ) -> Conversation[LeftNote]:
-    """Tell the run's planner what is no result, such as what you found odd. Nobody waits for it."""
+    """Tell the run's planner what is no result, such as what you found odd. It needs no answer."""
     return call_tool(
         LeftNote,
         "leave_note",
@@ -40,7 +40,7 @@ def ask_question(
     timeout_s: int = 86400,
     request_id: str | None = None,
 ) -> Conversation[AskedQuestion]:
-    """Ask the planner or people what you cannot decide. The state is given back until the answer comes.
+    """Ask the planner or people what you cannot decide. The state is released until the answer comes.
 
     Then `await_workflow_event` brings it again, with `questions`.
     """
@@ -110,7 +110,7 @@ def complete_states(
 ) -> Conversation[CompletedStates]:
     """Complete several states of a run that you hold, in one call: for programs that work on many states at once.
 
-    Each result is accepted or refused by itself, as `update_workflow_control_plane` would do. With `claim_next` you
+    Each result is accepted or refused separately, as `update_workflow_control_plane` would do. With `claim_next` you
     also get as many next states as there are for you, as `work`. Repeating the call is safe.
     """
     return call_tool(

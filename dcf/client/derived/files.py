@@ -29,7 +29,7 @@ def list_directory(path: str = ".", *, recursive: bool = False, include_hidden: 
 def read_file(
     path: str, *, offset: int = 0, length: int | None = None, encoding: EncodingName = "utf-8"
 ) -> Conversation[ReadFile]:
-    """Read a file or a part of it; a long one goes on at next_offset. Text is never cut inside a character."""
+    """Read a file or a part of it; a long one continues at next_offset. Text is never cut inside a character."""
     return call_tool(ReadFile, "read_file", path=path, offset=offset, length=length, encoding=encoding)
 
 

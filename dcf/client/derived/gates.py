@@ -51,7 +51,7 @@ def decide_gate(
     group: str | None = None,
     request_id: str | None = None,
 ) -> Conversation[DecidedGate]:
-    """Judge an output that waits at a gate. Whoever made the output does not judge it.
+    """Judge an output that waits at a gate. The author of an output cannot review it.
 
     Where the gate has criteria, the verdict follows from theirs.
     """
@@ -86,7 +86,7 @@ def override_gate(
 ) -> Conversation[DecidedGate]:
     """Let the output of a state pass a gate, whatever the gate says; needs the scope override.
 
-    It holds for this visit of the state, and stands in the history with your name and the reason.
+    It holds for this visit of the state, and is in the history with your name and the reason.
     """
     return call_tool(
         DecidedGate,

@@ -1,6 +1,7 @@
 """Methods of the clients for the verbs of the toolset growing. Derived from their descriptions."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from dcf.client.arguments import JsonObject, array_text, json_text, listed, object_text, request_id_for
 from dcf.client.calls import call_tool
@@ -89,6 +90,7 @@ def seal_group(
     *,
     only_if_done: bool = False,
     force: bool = False,
+    ends: Literal["succeeded", "failed"] | None = None,
     request_id: str | None = None,
     reason: str | None = None,
 ) -> Conversation[SealedGroup]:
@@ -100,6 +102,7 @@ def seal_group(
         group=group,
         only_if_done=only_if_done or None,
         force=force or None,
+        ends=ends,
         request_id=request_id_for(request_id),
         reason=reason,
     )

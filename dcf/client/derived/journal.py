@@ -95,7 +95,7 @@ def resolve_issue(
     reason: str | None = None,
     request_id: str | None = None,
 ) -> Conversation[ResolvedIssue]:
-    """Resolve an issue of the journal, as a person, planner or operator; of one that does not block, also as author."""
+    """Resolve an issue of the journal, as a person, planner or operator, or as its author if it does not block."""
     return call_tool(
         ResolvedIssue,
         "resolve_issue",

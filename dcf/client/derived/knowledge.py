@@ -221,7 +221,7 @@ def search_findings(
 
 
 def get_finding(finding_id: str) -> Conversation[ShownFinding]:
-    """Read one finding whole, with what became of it."""
+    """Read one finding whole, with its later results."""
     return call_tool(ShownFinding, "get_finding", finding_id=finding_id)
 
 
@@ -238,7 +238,7 @@ def update_finding(
     agent_id: str | None = None,
     reason: str | None = None,
 ) -> Conversation[ShownFinding]:
-    """Correct a finding, or say that it does not hold any more: deprecated, or `superseded_by` a better one."""
+    """Correct a finding, or say that it is no longer true: deprecated, or `superseded_by` a better one."""
     return call_tool(
         ShownFinding,
         "update_finding",
@@ -256,7 +256,7 @@ def update_finding(
 
 
 def delete_finding(finding_id: str, *, reason: str | None = None) -> Conversation[DeletedFinding]:
-    """Delete a finding for good, such as one with a secret in it. What only does not hold any more is deprecated."""
+    """Delete a finding permanently, such as one with a secret in it. Deprecate a finding that is no longer true."""
     return call_tool(DeletedFinding, "delete_finding", finding_id=finding_id, reason=reason)
 
 
@@ -296,7 +296,7 @@ def search(
     project: str | None = None,
     limit: int = 10,
 ) -> Conversation[SearchedAll]:
-    """Search what is known, indexed files, and what runs wrote, at once: all words, and "a phrase" as it stands."""
+    """Search what is known, indexed files, and what runs wrote, at once: all words, or "a phrase" exactly."""
     return call_tool(
         SearchedAll,
         "search",

@@ -56,7 +56,7 @@ def notify_next_worker_agent(
     max_steps: int | None = None,
     include_only_ready: bool = True,
 ) -> Conversation[NotifiedAgents]:
-    """Wake whoever comes next: call it without `source_state` to start a run, with it after completing a state.
+    """Wake the next agents: call it without `source_state` to start a run, with it after completing a state.
 
     Safe to repeat: receivers drop the same event_id.
     """

@@ -29,7 +29,7 @@ def why(workflow_id: str, state: str | None = None) -> Conversation[ExplainedRun
     """Explain why a run does not move: call this when it takes longer than expected.
 
     Each finding has a cause, a sentence, the facts behind it, since when, and what helps, as a command and as a call.
-    With no finding nothing holds it up. With `state` it explains that state, also one that waits for others.
+    With no finding nothing holds it up. With `state` it explains that state, also if it waits for others.
     """
     return call_tool(ExplainedRun, "explain_run", workflow_id=workflow_id, state=state)
 
@@ -44,7 +44,7 @@ def read_health() -> Conversation[ReadHealth]:
 
 
 def delete(workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Conversation[DeletedRun]:
-    """Delete a run that is over, with its documents, outputs and history, for good.
+    """Delete an ended run permanently, with its documents, outputs and history.
 
     A running run is refused (run_live): cancel it first. A run on hold is refused (on_hold). Repeated, with or without
     a request_id, it finds that the run is gone.
@@ -57,7 +57,7 @@ def delete(workflow_id: str, *, reason: str | None = None, request_id: str | Non
 def hold(
     workflow_id: str, *, hold: bool = True, reason: str | None = None, request_id: str | None = None
 ) -> Conversation[HeldRun]:
-    """Put a run on hold, so that nobody deletes it and it does not expire, or release it with `hold=False`.
+    """Put a run on hold, so that it is not deleted and does not expire, or release it with `hold=False`.
 
     For records that must be kept, whatever the retention says. It does not stop the run.
     """
@@ -96,7 +96,8 @@ def set_budget(
 ) -> Conversation[GivenBudget]:
     """Say what a run may use up: tokens (in and out), money, seconds. Limits left out stay; {} takes all away.
 
-    The completion that reaches it blocks the run: nobody gets a lease until a higher budget is set, or it is cancelled.
+    The completion that reaches it blocks the run: no lease is granted until a higher budget is set, or the run is
+    cancelled.
     """
     return call_tool(
         GivenBudget,
@@ -109,7 +110,7 @@ def set_budget(
 
 
 def cancel(workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Conversation[OperatedRun]:
-    """End a run at once: call this when its work is not wanted any more.
+    """End a run at once: call this when its work is no longer wanted.
 
     Open states become cancelled, unreached ones skipped; holders are told to stop and their late writes are refused.
     `finalize` still closes it afterwards.
@@ -120,9 +121,9 @@ def cancel(workflow_id: str, *, reason: str | None = None, request_id: str | Non
 
 
 def pause(workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Conversation[OperatedRun]:
-    """Pause a run: nobody gets a lease until `resume`; those who work may renew, finish and release.
+    """Pause a run: no lease is granted until `resume`; lease holders may renew, finish and release.
 
-    What follows a completed state waits. Timeouts, retry times and Waits go on as always.
+    What follows a completed state waits. Timeouts, retry times and Waits continue.
     """
     return call_tool(
         OperatedRun, "pause_run", workflow_id=workflow_id, reason=reason, request_id=request_id_for(request_id)
@@ -130,7 +131,7 @@ def pause(workflow_id: str, *, reason: str | None = None, request_id: str | None
 
 
 def resume(workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Conversation[OperatedRun]:
-    """Let a paused run go on: the agents of all states that can be taken are told."""
+    """Resume a paused run: the agents of all ready states are notified."""
     return call_tool(
         OperatedRun, "resume_run", workflow_id=workflow_id, reason=reason, request_id=request_id_for(request_id)
     )
@@ -153,8 +154,8 @@ def resolve(
 ) -> Conversation[ResolvedState]:
     """End one open state by hand, or give it to other agents: use it where its agent cannot finish it.
 
-    One of `output`, `error` and `skip` ends it, as a holder's write would, and a Wait too; `assign` may stand alone or
-    beside. In a Parallel or Map name the state by path; to assign all iterations, by its name.
+    One of `output`, `error` and `skip` ends it, as a holder's write would, or ends a Wait. `assign` may stand alone or
+    be added. In a Parallel or Map name the state by path; to assign all iterations, by its name.
     """
     return call_tool(
         ResolvedState,
@@ -224,7 +225,7 @@ def rerun(
     """Repeat a run as a new one, of the same definition: from its beginning, or from a state (`from_state`).
 
     With `from_state` the states before it are kept with their outputs, and it gets the input that it had. Works for
-    runs that go on and for ended ones; both runs name each other.
+    open and ended runs; both runs name each other.
     """
     return call_tool(
         StartedRun,

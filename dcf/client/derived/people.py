@@ -33,7 +33,7 @@ def send_task_success(
 ) -> Conversation[EndedTask]:
     """Answer a Task that waits for a callback: call this when what its task token was handed out for is done.
 
-    The state succeeds with this output and the run goes on. A token serves once; repeating the same call is safe.
+    The state succeeds with this output and the run continues. A token serves once; repeating the same call is safe.
     """
     return call_tool(
         EndedTask,
@@ -107,7 +107,7 @@ def answer_human_task(
 ) -> Conversation[AnsweredTask]:
     """Answer a task that waits for a person: with approve, reject, or another of its choices. The first answer counts.
 
-    It is refused to those who are not asked, or must not answer it. Never answer for a person who did not say so.
+    Callers that are not asked, or must not answer it, are refused. Never answer for a person who did not say so.
     """
     return call_tool(
         AnsweredTask,

@@ -26,7 +26,7 @@ def put_project(
 ) -> Conversation[MadeProject]:
     """Make a project known, or add to it: call this once where you begin to work in a directory.
 
-    The same call again changes nothing. Paths are added, git facts replaced; another name, description, feature list or
+    A repeated call has no effect. Paths are added, git facts replaced; another name, description, feature list or
     metadata replaces what is there only with the revision that `get_project` showed.
     """
     return call_tool(

@@ -7,17 +7,17 @@ from dcf.features.schedules.records import DeletedSchedule, OperatedSchedule, Sc
 
 
 def list_schedules(*, name: str | None = None, project: str | None = None) -> Stream[ScheduleDetails]:
-    """List schedules, or show one (name): the next tick, what became of the latest, what keeps it from starting."""
+    """List schedules, or show one (name): the next time, the outcome of the latest, the reason for not starting."""
     return call_pages(ScheduleDetails, "list_schedules", "schedules", limit=100, name=name, project=project)
 
 
 def operate_schedule(
     name: str, action: ScheduleActionName, *, reason: str | None = None, request_id: str | None = None
 ) -> Conversation[OperatedSchedule]:
-    """Pause a schedule, let it go on, or start a run of it now (trigger: out of turn, whatever runs, paused or not).
+    """Pause or resume a schedule, or start a run of it now (trigger: out of turn, whatever runs, paused or not).
 
-    What a paused one missed is caught up as its catch_up says. One that stopped, since the API key of its creator is
-    gone, is resumed too: its runs are then yours.
+    A resumed schedule catches up missed runs by its catch_up. If it stopped, since the API key of its creator is gone,
+    its runs are then yours.
     """
     return call_tool(
         OperatedSchedule,
@@ -30,5 +30,5 @@ def operate_schedule(
 
 
 def delete_schedule(name: str, *, reason: str | None = None) -> Conversation[DeletedSchedule]:
-    """Delete a schedule for good; the runs that it started stay. Repeated, it finds that it is gone."""
+    """Delete a schedule permanently; the runs that it started stay. Repeated, it finds that it is gone."""
     return call_tool(DeletedSchedule, "delete_schedule", name=name, reason=reason)

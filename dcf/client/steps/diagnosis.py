@@ -30,10 +30,10 @@ def events(
     newest_first: bool = False,
     cursor: str | None = None,
 ) -> Stream[RunEvent]:
-    """Yield the events of a run, in order; with `follow` also new ones, until the run ends.
+    """Yield what happened in a run, in order; with `follow` also what happens next, until the run ends.
 
-    `states` (paths, or names wherever they are), `types`, `since` and `until` choose events. `cursor` is the `id` of an
-    event: continue after it. The events have no gap and no repetition, also over a broken connection.
+    `states` (paths, or names wherever they are), `types`, `since` and `until` choose events. `cursor` is the `id` of
+    an event: continue after it. What is yielded has no gap and nothing twice, also over a broken connection.
     """
     if follow and (newest_first or until is not None):
         raise InvalidArgument("follow begins with the oldest event.", "Leave out newest_first and until, or follow.")

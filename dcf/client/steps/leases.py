@@ -15,7 +15,7 @@ def release(
     epoch: int | None = None,
     reason: str | None = None,
 ) -> Conversation[ReleasedState]:
-    """End the lease on a state so that another agent can acquire it. Needs the rights of an operator.
+    """End another agent's lease on a state so that others can acquire it. A right of operators.
 
     With the `lease_token`, its holder releases the state unfinished.
     """

@@ -40,9 +40,9 @@ def create_schedule(
 ) -> Conversation[CreatedSchedule]:
     """Start a run of a workflow again and again: by a cron expression in a time zone, or every so many seconds.
 
-    `overlap` says what a tick does while a run is running: start none, wait for its end, or start another. `catch_up`
-    says how many runs missed ticks start: none, one for all, or one for each. Repeated with the same arguments it finds
-    the schedule.
+    `overlap` says what a scheduled time starts while a run is open: no run, a run after its end, or a run at once;
+    `catch_up` for ticks that were missed: no run, one for all, or one for each. Repeated with the same arguments it
+    finds the schedule.
     """
     return call_tool(
         CreatedSchedule,

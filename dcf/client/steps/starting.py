@@ -40,8 +40,8 @@ def start(
 
     The input of a flow is an object with its arguments, such as `flow.input(...)` makes. If it does not fit, the call
     raises InvalidArgument.
-    `agents` says who does what: one agent for all Tasks, or `{"State": "agent"}`. A Task without one notifies no agent.
-    `workflow_id` is the id of the run; without it the run gets a new one. `project` is what it belongs to,
+    `agents` says who does what: one agent for all Tasks, or `{"State": "agent"}`; no agent is notified of a Task
+    without one. `workflow_id` is the id of the run; without it the run gets a new one. `project` is what it belongs to,
     `definition_ref` a definition of the catalogue that it is carried out by, whose hash it keeps. `gates` are
     those of every Task, as in the field Gates of one.
     """

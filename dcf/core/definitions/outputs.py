@@ -56,10 +56,12 @@ def _checked(schema: Json, output: Json) -> tuple[Misfit, ...]:
 
 
 TO_HOLDER: Final = (
-    "Mend what `problems` lists and send the whole output again with the same `lease_token`; the lease is still yours. "
+    "Correct the `problems` and send the whole output again with the same `lease_token`; the lease is still yours. "
     "If you cannot, send `new_status` failed with an `error_name`."
 )
-TO_CALLBACK: Final = "Mend what `problems` lists and send the whole output again with the same task token."
+TO_CALLBACK: Final = "Correct the `problems` and send the whole output again with the same task token."
 TO_PERSON: Final = "Answer so that the whole output of the task matches; `problems` lists what does not."
-TO_CORRECT: Final = "Mend what `problems` lists and send the whole output again; the earlier result is still there."
-TO_OPERATOR: Final = "Mend what `problems` lists; force takes the output as it is, and what follows must cope with it."
+TO_CORRECT: Final = "Correct the `problems` and send the whole output again; the earlier result is still there."
+TO_OPERATOR: Final = (
+    "Correct what `problems` lists; force takes the output as it is, and what follows must cope with it."
+)

@@ -22,7 +22,7 @@ def _kind(meaning: str, fields: str = "") -> EventKind:
 
 
 HISTORY: Final[Mapping[str, EventKind]] = {
-    "AgentsAssigned": _kind("States got other agents; `count` stands in place of very many.", "agents count reason"),
+    "AgentsAssigned": _kind("States got other agents; `count` replaces a very long list.", "agents count reason"),
     "AgentsJoined": _kind("Agents joined the pool of a unit.", "agents"),
     "AreasOverlap": _kind("A state was leased whose area others work in.", "overlaps count"),
     "ArtifactPut": _kind("An artifact was kept.", "artifact_id name content_type size sha256"),
@@ -51,7 +51,7 @@ HISTORY: Final[Mapping[str, EventKind]] = {
         "An agent leased a state; `takeover` is true if the lease of another had expired.",
         "epoch owner attempt ttl_s takeover",
     ),
-    "LeaseReleased": _kind("A state was given back or taken from its holder.", "epoch forced reason"),
+    "LeaseReleased": _kind("A state was released, or taken from its holder.", "epoch forced reason"),
     "LeaseRenewed": _kind("A lease was renewed; not every renewal is recorded.", "epoch ttl_s"),
     "NoteLeft": _kind("A note was left for the planner.", "note agent text reason"),
     "NotificationFailed": _kind("An agent could not be notified.", "agent reason epoch failure error"),
@@ -64,7 +64,7 @@ HISTORY: Final[Mapping[str, EventKind]] = {
         "A worker asked a question; `gave_back` is true if it released its state.",
         "question agent text choices to gave_back epoch reason",
     ),
-    "QuestionExpired": _kind("Nobody answered a question in time.", "question agent"),
+    "QuestionExpired": _kind("No person or planner answered a question in time.", "question agent"),
     "ResultCorrected": _kind(
         "The output of a state was replaced; `was` is the former one if it is short.", "epoch before after was reason"
     ),
@@ -103,7 +103,7 @@ HISTORY: Final[Mapping[str, EventKind]] = {
     "StateFailed": _kind(
         "A state failed; `caught_by` is the state that follows by a Catch.", "epoch error cause caught_by"
     ),
-    "StateReminded": _kind("The agents of a state that nobody has leased were notified again.", "epoch reason"),
+    "StateReminded": _kind("The agents of a state that is not leased were notified again.", "epoch reason"),
     "StateReopened": _kind("A state that had ended was opened again, since its run was retried.", "epoch"),
     "StateResolved": _kind(
         "An operator ended a state or gave it to others; `held_by` had its lease.", "epoch how agents held_by reason"
@@ -111,7 +111,7 @@ HISTORY: Final[Mapping[str, EventKind]] = {
     "StateRetried": _kind("A state failed and is tried again, by its Retry.", "epoch error cause retry not_before"),
     "StateSucceeded": _kind("A state succeeded.", "epoch source"),
     "StateUntaken": _kind(
-        "Nobody leased a state in spite of reminders, and the planner was notified.", "epoch reminders"
+        "No agent leased a state in spite of reminders, and the planner was notified.", "epoch reminders"
     ),
     "StateUpdated": _kind("The holder of a state wrote its status or an output, without ending it.", "epoch output"),
     "StatesSkipped": _kind("States were not reached and are skipped.", "states"),

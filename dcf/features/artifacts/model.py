@@ -5,15 +5,15 @@ content of an id stays: the same content again is the same artifact, other conte
 its own, under which its parts are kept, so that a dropped upload never touches the parts of the next.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final
 
 from dcf.core.documents.decision import Event
 from dcf.core.documents.model import Meta
 from dcf.errors import TooLarge
-from dcf.values.instants import to_text
 from dcf.values.json_text import Json, byte_length
+from dcf.values.record_json.codec import RecordCodec, json_method
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
@@ -93,22 +93,11 @@ class Artifact:
         """True if all its bytes are kept in Redis."""
         return all(part.where is Where.REDIS for part in self.parts)
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as callers see it."""
-        kind = self.kind
-        return {
-            "artifact_id": self.artifact_id,
-            "name": kind.name,
-            "content_type": kind.content_type,
-            "size": self.size,
-            "sha256": self.sha256,
-            "state": kind.state,
-            "attempt": kind.attempt,
-            "agent_id": kind.agent_id,
-            "created_by": kind.created_by,
-            "created_at": to_text(self.created_at),
-            "metadata": dict(kind.metadata),
-        }
+    as_json = json_method(
+        "artifact_id kind.name kind.content_type size sha256 kind.state kind.attempt kind.agent_id kind.created_by "
+        "created_at kind.metadata",
+        times="created_at",
+    )
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -224,3 +213,50 @@ class PartGiven:
     of: int = 1
     whole: str | None = None
     agent_bound: str | None = None
+
+
+_KIND: Final = "kind.name kind.content_type kind.state kind.agent_id kind.created_by kind.attempt kind.metadata"
+_NAMED: Final = {"artifact_id": "id", "upload_id": "upload"}
+_ARTIFACT: Final = RecordCodec(
+    Artifact, f"artifact_id {_KIND} size sha256 upload_id", named=_NAMED, left_out="none", strict=True
+)
+_UPLOAD: Final = RecordCodec(Upload, f"artifact_id {_KIND} upload_id of", named=_NAMED, left_out="none", strict=True)
+
+
+def write_artifact(artifact: Artifact) -> dict[str, Json]:
+    """Write the stored record of an artifact."""
+    return {**_ARTIFACT.write(artifact), **_write_parts(artifact.parts), "at": artifact.created_at}
+
+
+def read_artifact(document: Mapping[str, Json]) -> Artifact:
+    """Read what `write_artifact` wrote."""
+    return _ARTIFACT.read(document, parts=tuple(_read_parts(document)), created_at=document["at"])
+
+
+def write_upload(upload: Upload) -> dict[str, Json]:
+    """Write the stored record of an upload."""
+    return {**_UPLOAD.write(upload), **_write_parts(upload.parts.values()), "at": upload.touched_at}
+
+
+def read_upload(document: Mapping[str, Json]) -> Upload:
+    """Read what `write_upload` wrote."""
+    parts = {part.number: part for part in _read_parts(document)}
+    return _UPLOAD.read(document, parts=parts, touched_at=document["at"])
+
+
+def _write_parts(parts: Iterable[ArtifactPart]) -> dict[str, Json]:
+    """Write parts, and their senders as a list of their own, which an older version ignores."""
+    written = list(parts)
+    return {
+        "parts": [[part.number, part.size, part.sha256, str(part.where)] for part in written],
+        "by": [part.sender for part in written],
+    }
+
+
+def _read_parts(document: Mapping[str, Json]) -> list[ArtifactPart]:
+    parts = document["parts"]
+    senders = document.get("by") or [""] * len(parts)
+    return [
+        ArtifactPart(number=number, size=size, sha256=sha256, where=Where(where), sender=sender)
+        for (number, size, sha256, where), sender in zip(parts, senders, strict=True)
+    ]

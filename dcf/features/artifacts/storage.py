@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dcf.core.documents.codec import read_meta, read_state
 from dcf.errors import StoreUnavailable
 from dcf.features.artifacts import quota_storage
-from dcf.features.artifacts.documents import read_artifact, read_upload, write_artifact, write_upload
 from dcf.features.artifacts.keys import BLOBS, UPLOADS, upload_entry
 from dcf.features.artifacts.model import (
     UPLOAD_LIFE_S,
@@ -23,6 +22,10 @@ from dcf.features.artifacts.model import (
     ArtifactPut,
     ArtifactStands,
     Upload,
+    read_artifact,
+    read_upload,
+    write_artifact,
+    write_upload,
 )
 from dcf.store.access.authors import current_account
 from dcf.store.access.quotas import charge

@@ -12,8 +12,9 @@ from typing import Final
 from dcf.errors import InvalidArgument, TooLarge
 from dcf.values.digest import content_fingerprint, definition_sha256, fingerprint
 from dcf.values.identifiers import check_name
-from dcf.values.instants import SECOND, from_text, to_text
+from dcf.values.instants import SECOND, from_text
 from dcf.values.json_text import Json, byte_length
+from dcf.values.record_json.codec import RecordCodec
 from dcf.values.records import record, replace
 
 MOST_DEFINITIONS: Final = 10_000
@@ -110,17 +111,7 @@ class NewDefinition:
     @property
     def said(self) -> dict[str, Json]:
         """The content of the definition without its name: the hash is taken over it."""
-        return {
-            "kind": str(self.kind),
-            "content": self.content,
-            "description": self.description,
-            "tags": list(self.tags),
-            "keywords": list(self.keywords),
-            "globs": list(self.globs),
-            "always_apply": self.always_apply,
-            "complexity": self.complexity,
-            "attributes": dict(self.attributes or {}),
-        }
+        return {**_SAID.write(self), "attributes": dict(self.attributes or {})}
 
     @property
     def sha256(self) -> str:
@@ -152,6 +143,16 @@ class CataloguedDefinition:
     created_at: int
     until: int | None
     versions: tuple[Version, ...]
+
+    @property
+    def began_at(self) -> int | None:
+        """The time of its creation; None if that is unknown."""
+        return self.created_at or None
+
+    @property
+    def updated_at(self) -> int | None:
+        """The time of its newest version; None if that is unknown."""
+        return self.newest.at or None
 
     @property
     def newest(self) -> Version:
@@ -306,52 +307,22 @@ def pin_of(found: CataloguedDefinition, version: Version) -> dict[str, Json]:
     return {"kind": str(found.kind), "name": found.name, "version": version.version, "sha256": version.sha256}
 
 
-def write_definition(found: CataloguedDefinition) -> dict[str, Json]:
-    """Write the stored document."""
-    return {
-        "kind": str(found.kind),
-        "name": found.name,
-        "scope": found.owner.scope,
-        "project": found.owner.project,
-        "session": found.owner.session,
-        "description": found.description,
-        "tags": list(found.tags),
-        "keywords": list(found.keywords),
-        "globs": list(found.globs),
-        "always_apply": found.always_apply,
-        "complexity": found.complexity,
-        "attributes": dict(found.attributes),
-        "source": found.source,
-        "size": found.size,
-        "created_at": to_text(found.created_at) if found.created_at else None,
-        "updated_at": to_text(found.newest.at) if found.newest.at else None,
-        "expires_at": None if found.until is None else to_text(found.until),
-        "versions": [
-            {"version": one.version, "sha256": one.sha256, "at": to_text(one.at), "author": one.author}
-            for one in found.versions
-        ],
-    }
+_SAID: Final = RecordCodec(
+    NewDefinition, "kind content description tags keywords globs always_apply complexity attributes"
+)
+_STORED: Final = RecordCodec(
+    CataloguedDefinition,
+    "kind name owner.scope owner.project owner.session description tags keywords globs always_apply complexity "
+    "attributes source size began_at updated_at until versions",
+    named={"began_at": "created_at", "until": "expires_at"},
+    times="began_at updated_at until at",
+    strict=True,
+)
+
+write_definition: Final = _STORED.write
+"""Write the stored document."""
 
 
 def read_stored_definition(found: Mapping[str, Json]) -> CataloguedDefinition:
     """Read what `write_definition` wrote."""
-    return CataloguedDefinition(
-        kind=DefinitionKind(found["kind"]),
-        name=found["name"],
-        owner=Owner(project=found["project"], session=found["session"]),
-        description=found["description"],
-        tags=tuple(found["tags"]),
-        keywords=tuple(found["keywords"]),
-        globs=tuple(found["globs"]),
-        always_apply=found["always_apply"],
-        complexity=found["complexity"],
-        attributes=found["attributes"],
-        source=found["source"],
-        size=found["size"],
-        created_at=from_text(found["created_at"]) or 0,
-        until=from_text(found["expires_at"]),
-        versions=tuple(
-            Version(version=one["version"], sha256=one["sha256"], at=from_text(one["at"]) or 0, author=one["author"])
-            for one in found["versions"]
-        ),
-    )
+    return _STORED.read(found, created_at=from_text(found["created_at"]) or 0)

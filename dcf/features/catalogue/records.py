@@ -59,7 +59,7 @@ class ShownDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundDefinitions:
-    """Definitions, with scores where words were given. `total` is a minimum, or exact with `total_is_exact`.
+    """Definitions, with scores where words were given. `total` is a lower bound, or `total_is_exact`.
 
     `redacted` counts the secrets that were taken out of what is shown.
     """

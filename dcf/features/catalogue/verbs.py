@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _SHA: Final = r"^[0-9a-f]{8,64}$"
 
-Kind = Annotated[DefinitionKindName, Argument(means="What it is.", example="rule")]
+Kind = Annotated[DefinitionKindName, Argument(means="The kind.", example="rule")]
 Name = Annotated[str, Argument(means="Its name.", example="code-review", min_length=1, max_length=LONGEST_NAME)]
 Keywords = Annotated[
     Sequence[str],
@@ -107,7 +107,7 @@ def put_definition(
             spelling="Label of the version; default: the next number.",
         ),
     ] = None,
-    description: Annotated[str, Argument(means="What it is for.", max_length=LONGEST_DESCRIPTION)] = "",
+    description: Annotated[str, Argument(means="Its purpose.", max_length=LONGEST_DESCRIPTION)] = "",
     tags: Annotated[Tags, Argument(means='Short texts: ["python"].')] = (),
     keywords: Keywords = (),
     globs: Annotated[
@@ -207,7 +207,8 @@ def get_definition(
         str | None, Argument(means="The sha256 that you have: then it says not_modified.", max_length=64)
     ] = None,
     project: Annotated[
-        Project, Argument(means="Whose definitions come first.", spelling="Whose definitions come first.")
+        Project,
+        Argument(means="The project whose definitions come first."),
     ] = None,
     session: SessionBefore = None,
     redact: Annotated[

@@ -80,7 +80,7 @@ def _about_run(facts: Facts) -> Iterator[RunFinding]:
             ended = from_text(document.get("finished_at"))
             yield RunFinding(
                 cause=Cause.NOT_FINALIZED,
-                sentence=f"The run is {facts.meta.status.value} and was not finalized, so that it is kept permanently.",
+                sentence=f"The run is {facts.meta.status.value} and not finalized: it never expires.",
                 remedy=remedies.finalize(run),
                 stuck=False,
                 since=ended,

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
 
-from dcf.values.instants import to_text
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
 from dcf.verbs.wording.steps import marked
 
@@ -76,15 +76,4 @@ class RunFinding:
     evidence: Mapping[str, Json] = field(default_factory=dict)
     count: int = 1
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
-        return {
-            "cause": self.cause.value,
-            "sentence": self.sentence,
-            "state": self.state,
-            "count": self.count,
-            "since": None if self.since is None else to_text(self.since),
-            "stuck": self.stuck,
-            "evidence": dict(self.evidence),
-            "remedy": self.remedy.as_json(),
-        }
+    as_json = json_method("cause sentence state count since stuck evidence remedy", times="since")

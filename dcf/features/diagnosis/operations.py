@@ -28,8 +28,8 @@ from dcf.features.diagnosis.storage import MOST, RunSigns, RunSignsReader
 from dcf.features.external.explaining import with_child
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.events.notified import Told
-from dcf.values.instants import SECOND, to_text
-from dcf.values.json_text import Json
+from dcf.values.instants import SECOND
+from dcf.values.record_json.codec import json_method
 from dcf.values.records import record, replace
 
 _INTERVALS = 3
@@ -56,16 +56,11 @@ class Explanation:
         """True if somebody has to act before the run continues."""
         return any(finding.stuck for finding in self.findings)
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
-        return {
-            "workflow_id": self.workflow_id,
-            "run_status": self.word,
-            "at": to_text(self.now),
-            "stuck": self.is_stuck,
-            "findings": [finding.as_json() for finding in self.findings],
-            "unread_states": self.unread,
-        }
+    as_json = json_method(
+        "workflow_id word now is_stuck findings unread",
+        named={"word": "run_status", "now": "at", "is_stuck": "stuck", "unread": "unread_states"},
+        times="now",
+    )
 
 
 KindsOf: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]

@@ -34,7 +34,7 @@ class ExplainedCause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedRun:
-    """The causes that hold a run up, stuck ones first; `stuck` is true where somebody has to act.
+    """The obstacles of a run, stuck ones first; `stuck` is true where action is needed.
 
     Without findings nothing holds it up.
     """
@@ -50,9 +50,9 @@ class ExplainedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvent:
-    """An event of a run. `id` orders events and is the cursor to continue from; `by` is who did it.
+    """Something that happened in a run. `id` orders events and is the cursor to continue from; `by` is who did it.
 
-    `data` has the other fields of the event, such as `agent_id`, `epoch` or `error`; in JSON they are next to the rest.
+    `data` has more about the event, such as `agent_id`, `epoch` or `error`; in JSON these are fields of the event.
     """
 
     id: str
@@ -91,7 +91,7 @@ class RunExport:
 
     @property
     def document(self) -> dict[str, Json]:
-        """The document that `dcf runs export` writes, and `dcf show --file` reads."""
+        """The text that `dcf runs export` writes, and `dcf show --file` reads."""
         lists = {"events": self.events, "journal": self.journal, "artifacts": self.artifacts}
         parts = {name: [dict(part) for part in several] for name, several in lists.items()}
         return {**(self.head or {}), "states": dict(self.states), **parts}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _WRITERS: Final = "the agents of this run"
 
 Page = Annotated[Limit, Argument(means="Items of one page; fewer come if they are large.", plain=True)]
-GoOn = Annotated[Cursor, Argument(means="To go on: next_cursor of the answer before.", plain=True, pattern=STATE)]
+GoOn = Annotated[Cursor, Argument(means="The next_cursor of the answer before.", plain=True, pattern=STATE)]
 Moment = Annotated[str | None, Argument(means="", max_length=40, form="moment")]
 
 
@@ -45,7 +45,7 @@ def explain_run(
     """Explain why a run does not move: call this when it takes longer than expected.
 
     Each finding has a cause, a sentence, the facts behind it, since when, and what helps, as a command and as a call.
-    With no finding nothing holds it up. With `state` it explains that state, also one that waits for others.
+    With no finding nothing holds it up. With `state` it explains that state, also if it waits for others.
     """
     explanation = on.diagnosis.explain(workflow_id, state)
     first = explanation.findings[0].sentence if explanation.findings else "Nothing holds it up."
@@ -95,7 +95,7 @@ def read_run_events(
     cursor: GoOn = None,
     limit: Page = 100,
 ) -> Answered[RunEvents]:
-    """Read what happened in a run, in order: who took which state when, what failed, who was told.
+    """Read the events of a run, in order: leases, failures, notifications.
 
     Where next_cursor is set there may be more events: call again with it as cursor.
     """

@@ -116,9 +116,7 @@ def json_read(
     path: Annotated[str, Argument(means=PATH_TEXT, max_length=2000)] = "$",
     *,
     pretty: Annotated[bool, Argument(means="Indent value_json.")] = False,
-    cursor: Annotated[
-        int, Argument(means="Where to go on: next_cursor of the last answer.", plain=True, ge=0, le=2**31)
-    ] = 0,
+    cursor: Annotated[int, Argument(means="The next_cursor of the last answer.", plain=True, ge=0, le=2**31)] = 0,
 ) -> Answered[ReadDocument] | RefusedWith:
     """Read a JSON document, or one value of it; of runs too, lease tokens hidden.
 
@@ -210,7 +208,7 @@ def json_append(
     path: Annotated[Path, Argument(means="", example="$.items")],
     value: Annotated[Annotated[Any, _VALUE], Argument(means="One element: JSON, or a string that holds JSON.")],
     *,
-    spread: Annotated[bool, Argument(means="Append each element of an array by itself.")] = False,
+    spread: Annotated[bool, Argument(means="Append the elements of an array, not the array.")] = False,
     as_text: AsText = False,
     request_id: OnceOnly = None,
 ) -> Outcome:

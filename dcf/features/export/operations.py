@@ -24,6 +24,7 @@ from dcf.store.transaction.runs import RunStore
 from dcf.values.instants import to_text
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import json_method
 from dcf.values.records import record, replace
 from dcf.version import __version__
 
@@ -42,16 +43,7 @@ class ExportPage:
     artifacts: list[Json]
     next_cursor: str | None = None
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
-        return {
-            "head": self.head,
-            "states": self.states,
-            "events": self.events,
-            "journal": self.journal,
-            "artifacts": self.artifacts,
-            "next_cursor": self.next_cursor,
-        }
+    as_json = json_method()
 
     def add(self, kind: str, place: str, part: Json) -> None:
         """Add a part."""

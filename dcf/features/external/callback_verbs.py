@@ -83,7 +83,7 @@ def send_task_success(
 ) -> Answered[EndedTask] | Refusal:
     """Answer a Task that waits for a callback: call this when what its task token was handed out for is done.
 
-    The state succeeds with this output and the run goes on. A token serves once; repeating the same call is safe.
+    The state succeeds with this output and the run continues. A token serves once; repeating the same call is safe.
     """
     value = None if output is MISSING else output
     return _ended(on.callbacks.succeed(task_token, value, usage_given(usage)), task_token)
@@ -105,7 +105,7 @@ def send_task_failure(
     task_token: _TaskToken,
     *,
     error: Annotated[str | None, Argument(means="Name of the failure.", min_length=1, max_length=200)] = None,
-    cause: Annotated[str | None, Argument(means="What went wrong, in words.", plain=True, max_length=20_000)] = None,
+    cause: Annotated[str | None, Argument(means="The cause, in words.", plain=True, max_length=20_000)] = None,
     usage: UsedUp = None,
 ) -> Answered[EndedTask] | Refusal:
     """Fail a Task that waits for a callback: call this when what its task token was handed out for cannot be done.

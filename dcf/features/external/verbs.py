@@ -54,8 +54,8 @@ def send_signal(
     payload: Annotated[
         JsonValue,
         Argument(
-            means="What the Task gets: any JSON value, or JSON text.",
-            spelling="What the Task gets: JSON, a file, or - for standard input.",
+            means="The Task's output: any JSON value, or JSON text.",
+            spelling="The Task's output: JSON, a file, or - for standard input.",
             form="json",
             bytes_setting="max_output_bytes",
             tool="payload_json",

@@ -13,8 +13,8 @@ from typing import Final
 from dcf.core.text.entries import TextEntry, combined
 from dcf.core.text.tokens import read_words
 from dcf.errors import InvalidArgument
-from dcf.values.instants import from_text, to_text
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import RecordCodec
 from dcf.values.records import record
 from dcf.values.text_pieces import clip
 
@@ -97,6 +97,11 @@ class LastingFinding:
     content: str = ""
     changes: tuple[FindingChange, ...] = ()
 
+    @property
+    def scope(self) -> str:
+        """The word for whose it is: global or project."""
+        return "global" if self.project is None else "project"
+
 
 def as_entry(finding: LastingFinding, revision: int) -> TextEntry:
     """Return the entry of the text index that a finding is."""
@@ -127,38 +132,19 @@ def owner_of(project: str | None) -> str:
     return "global" if project is None else f"project {project}"
 
 
-def shown(finding: LastingFinding) -> dict[str, Json]:
-    """Return a finding as it is shown alone."""
-    return {
-        "finding_id": finding.finding_id,
-        "severity": str(finding.severity),
-        "category": finding.category,
-        "title": finding.title,
-        "text": finding.text,
-        "tags": list(finding.tags),
-        "scope": "global" if finding.project is None else "project",
-        "project": finding.project,
-        "run": finding.run,
-        "state": finding.state,
-        "issue": finding.issue,
-        "location": None if finding.location is None else dict(finding.location),
-        "metadata": None if finding.metadata is None else dict(finding.metadata),
-        "author": finding.author,
-        "status": str(finding.status),
-        "superseded_by": finding.superseded_by,
-        "created_at": to_text(finding.created_at),
-        "updated_at": to_text(finding.updated_at),
-        "redacted": dict(finding.redacted),
-        "changes": [
-            {"at": to_text(one.at), "by": one.by, "fields": list(one.fields), "reason": one.reason}
-            for one in finding.changes
-        ],
-    }
+SHOWN: Final = RecordCodec(
+    LastingFinding,
+    "finding_id severity category title text tags scope project run state issue location metadata author status "
+    "superseded_by created_at updated_at redacted changes",
+    times="created_at updated_at at",
+    strict=True,
+)
+"""A single finding as readers see it."""
 
 
 def summary(finding: LastingFinding, score: int) -> dict[str, Json]:
     """Return a finding as a list shows it: the beginning of its text, and nothing that can be long."""
-    found = shown(finding)
+    found = SHOWN.write(finding)
     for name in ("location", "metadata", "redacted", "changes"):
         del found[name]
     text = clip(finding.text, SHOWN_IN_LISTS)
@@ -167,37 +153,12 @@ def summary(finding: LastingFinding, score: int) -> dict[str, Json]:
 
 def write_finding(finding: LastingFinding) -> dict[str, Json]:
     """Write the stored document."""
-    return {**shown(finding), "content": finding.content}
+    return {**SHOWN.write(finding), "content": finding.content}
 
 
 def read_finding(found: Mapping[str, Json]) -> LastingFinding:
     """Read what `write_finding` wrote."""
-    changes = tuple(
-        FindingChange(at=_at(one["at"]), by=one["by"], fields=tuple(one["fields"]), reason=one["reason"])
-        for one in found["changes"]
-    )
-    return LastingFinding(
-        finding_id=found["finding_id"],
-        severity=Severity(found["severity"]),
-        category=found["category"],
-        title=found["title"],
-        text=found["text"],
-        tags=tuple(found["tags"]),
-        project=found["project"],
-        run=found["run"],
-        state=found["state"],
-        issue=found["issue"],
-        location=found["location"],
-        metadata=found["metadata"],
-        author=found["author"],
-        status=FindingStatus(found["status"]),
-        superseded_by=found["superseded_by"],
-        created_at=_at(found["created_at"]),
-        updated_at=_at(found["updated_at"]),
-        redacted=found["redacted"],
-        content=found["content"],
-        changes=changes,
-    )
+    return SHOWN.read(found, content=found["content"])
 
 
 def check_text(value: str, name: str, longest: int) -> str:
@@ -231,7 +192,3 @@ def check_labels(tags: Json, name: str) -> tuple[str, ...]:
 def _is_label(value: Json) -> bool:
     is_short = isinstance(value, str) and 0 < len(value) <= LONGEST_TAG
     return is_short and value.isprintable() and value == value.strip()
-
-
-def _at(text: Json) -> int:
-    return from_text(text) or 0

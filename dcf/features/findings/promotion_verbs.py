@@ -39,9 +39,7 @@ def promote_issue(
     severity: Annotated[SeverityName, Argument(means="How much it matters.")] = "medium",
     category: Annotated[
         str,
-        Argument(
-            means="About what.", min_length=1, max_length=LONGEST_CATEGORY, spelling="What it is about.", listed=False
-        ),
+        Argument(means="The topic.", min_length=1, max_length=LONGEST_CATEGORY, spelling="The topic.", listed=False),
     ] = "issue",
     title: Annotated[
         str | None, Argument(means="In place of the issue's first words.", min_length=1, max_length=LONGEST_TITLE)
@@ -53,7 +51,7 @@ def promote_issue(
     scope: Annotated[
         Literal["project", "global"], Argument(means="global: for all projects.", listed=False)
     ] = "project",
-    agent_id: Annotated[AgentId, Argument(means="Who says so.", listed=False)] = None,
+    agent_id: Annotated[AgentId, Argument(means="The author.", listed=False)] = None,
 ) -> Answered[PromotedIssue] | Refusal:
     """Keep an issue of a run's journal as a finding, so that later runs know of it. Each issue becomes one."""
     labels = check_labels(tags, "tags_json")

@@ -67,7 +67,7 @@ class PromotedIssue(ShownFinding):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundFindings:
-    """Findings with scores; `text` is cut unless `is_whole`. `total` is a minimum, or exact with `total_is_exact`."""
+    """Findings with their scores; `text` is cut unless `is_whole`. `total` is a lower bound, or `total_is_exact`."""
 
     findings: tuple[FindingDetails, ...] = ()
     total: int = 0

@@ -12,11 +12,11 @@ from dcf.features.findings.model import (
     LONGEST_CATEGORY,
     LONGEST_TEXT,
     LONGEST_TITLE,
+    SHOWN,
     FindingStatus,
     LastingFinding,
     Severity,
     check_labels,
-    shown,
     summary,
 )
 from dcf.features.findings.records import DeletedFinding, FindingStatusName, FoundFindings, SeverityName, ShownFinding
@@ -67,11 +67,11 @@ def add_finding(
     category: Annotated[
         str,
         Argument(
-            means="What it is about.",
+            means="Its topic.",
             example="security",
             min_length=1,
             max_length=LONGEST_CATEGORY,
-            spelling="What it is about, as security or speed.",
+            spelling="Its topic, as security or speed.",
         ),
     ],
     title: Annotated[
@@ -107,7 +107,7 @@ def add_finding(
             listed=False,
         ),
     ] = None,
-    agent_id: Annotated[AgentId, Argument(means="Who found it; default: the agent of your key.", listed=False)] = None,
+    agent_id: Annotated[AgentId, Argument(means="The author; default: the agent of your key.", listed=False)] = None,
     key: Annotated[
         str | None, Argument(means="What you know it by.", min_length=1, max_length=200, listed=False)
     ] = None,
@@ -223,8 +223,8 @@ def search_findings(
     codes=("unknown_finding",),
 )
 def get_finding(on: "Application", finding_id: FindingId) -> Answered[ShownFinding]:
-    """Read one finding whole, with what became of it."""
-    return Answered(ShownFinding, {"finding": shown(_visible(on, finding_id))})
+    """Read one finding whole, with its later results."""
+    return Answered(ShownFinding, {"finding": SHOWN.write(_visible(on, finding_id))})
 
 
 @verb(
@@ -244,21 +244,19 @@ def update_finding(
     on: "Application",
     finding_id: FindingId,
     *,
-    status: Annotated[FindingStatusName | None, Argument(means="What it is now.")] = None,
+    status: Annotated[FindingStatusName | None, Argument(means="Its status.")] = None,
     superseded_by: Annotated[FindingId | None, Argument(means="Id of the better one.")] = None,
     severity: Annotated[
         SeverityName | None, Argument(means="In place of what it had; so are the others.", listed=False)
     ] = None,
-    category: Annotated[
-        str | None, Argument(means="What it is about.", max_length=LONGEST_CATEGORY, listed=False)
-    ] = None,
+    category: Annotated[str | None, Argument(means="Its topic.", max_length=LONGEST_CATEGORY, listed=False)] = None,
     title: Annotated[str | None, Argument(means="It in a line.", max_length=LONGEST_TITLE, listed=False)] = None,
     text: Annotated[str | None, Argument(means="All of it, corrected.", max_length=LONGEST_TEXT)] = None,
     tags: Annotated[Tags | None, Argument(means='Short texts: ["api"].', listed=False)] = None,
-    agent_id: Annotated[AgentId, Argument(means="Who says so; default: the agent of your key.", listed=False)] = None,
+    agent_id: Annotated[AgentId, Argument(means="The author; default: the agent of your key.", listed=False)] = None,
     reason: Reason = None,
 ) -> Answered[ShownFinding] | Refusal:
-    """Correct a finding, or say that it does not hold any more: deprecated, or `superseded_by` a better one."""
+    """Correct a finding, or say that it is no longer true: deprecated, or `superseded_by` a better one."""
     wish = FindingWish(
         by=author(agent_id),
         status=None if status is None else FindingStatus(status),
@@ -297,7 +295,7 @@ def delete_finding(
     *,
     reason: Reason = None,  # noqa: ARG001 - the audit trail notes it
 ) -> DeletedFinding:
-    """Delete a finding for good, such as one with a secret in it. What only does not hold any more is deprecated."""
+    """Delete a finding permanently, such as one with a secret in it. Deprecate a finding that is no longer true."""
     if current_caller().project is not None:
         _may_change(_visible(on, finding_id))
     return DeletedFinding(finding_id=finding_id, existed=on.knowledge.delete(finding_id))
@@ -307,7 +305,7 @@ def kept(outcome: "FindingKept | Refusal") -> Answered[ShownFinding] | Refusal:
     """Return the answer about a finding that was kept or changed, now or before."""
     if isinstance(outcome, Refusal):
         return outcome
-    members = {"finding": shown(outcome.finding), "existed": outcome.existed, "changed": outcome.changed}
+    members = {"finding": SHOWN.write(outcome.finding), "existed": outcome.existed, "changed": outcome.changed}
     return Answered(ShownFinding, members)
 
 

@@ -9,6 +9,7 @@ from typing import Final, Literal, TypeAlias
 
 from dcf.features.people.description import Askees
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
 
 GateKind: TypeAlias = Literal["schema", "command", "review", "person"]
@@ -52,21 +53,9 @@ class Gate:
         """Seconds to wait for a verdict; None: without a limit."""
         return _WAITS[self.kind] if self.timeout_s is None else self.timeout_s
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as it is written in a workflow, without what is not said."""
-        people: list[Json] = [*self.people.people, *({"group": name} for name in self.people.groups)]
-        told: dict[str, Json] = {
-            "name": self.name,
-            "kind": self.kind,
-            "criteria": list(self.criteria) or None,
-            "command": self.command,
-            "timeout_s": self.timeout_s,
-            "reviewers": list(self.reviewers) or None,
-            "people": people or None,
-            "schema": self.schema,
-            "max_attempts": None if self.max_attempts == DEFAULT_ATTEMPTS else self.max_attempts,
-            "then": None if self.then == "fail" else self.then,
-            "author_may_review": self.author_may_review or None,
-            "author_may_override": self.author_may_override or None,
-        }
-        return {name: value for name, value in told.items() if value is not None}
+    as_json = json_method(
+        "name kind criteria command timeout_s reviewers people.listed schema max_attempts then author_may_review "
+        "author_may_override",
+        named={"people.listed": "people"},
+        left_out="defaults",
+    )

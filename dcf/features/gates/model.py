@@ -5,17 +5,18 @@ verdicts (`Submission`), so that timer loop, diagnosis and lists need no other d
 changes that document, which is watched.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from dcf.core.documents.attached import Attached, Holder
 from dcf.core.documents.decision import Snapshot
 from dcf.core.documents.model import StateDoc
 from dcf.core.documents.parts import Part, every_name
 from dcf.features.people.description import Askees
-from dcf.values.instants import SECOND, from_text, to_text
+from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import RecordCodec, json_method
 from dcf.values.records import record, replace
 
 PASSES: Final = "pass"
@@ -89,8 +90,7 @@ class Submission(Attached):
 
     def as_json(self) -> dict[str, Json]:
         """Return what the document says."""
-        waiting = [_present(_write_open(gate)) for gate in self.open]
-        return {"number": self.number, "content_sha256": self.sha256} | ({"open": waiting} if waiting else {})
+        return _SUBMISSION.write(self)
 
     def due_in(self, doc: Holder) -> int | None:
         """Return when a verdict is asked for again; None if no verdict is waited for, or without a limit."""
@@ -144,10 +144,7 @@ class Judged:
     passed: bool
     feedback: str | None = None
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it without what is not said."""
-        told: dict[str, Json] = {"criterion": self.criterion, "passed": self.passed}
-        return told | ({} if self.feedback is None else {"feedback": self.feedback})
+    as_json = json_method(left_out="defaults")
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -163,19 +160,12 @@ class GateVerdict:
     comment: str | None = None
     facts: Mapping[str, Json] = field(default_factory=dict)
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it for readers, and for the store."""
-        told: dict[str, Json] = {
-            "gate": self.gate,
-            "content_sha256": self.sha256,
-            "verdict": self.verdict,
-            "by": self.by,
-            "at": to_text(self.at),
-            "criteria": [one.as_json() for one in self.criteria] or None,
-            "comment": self.comment,
-            **self.facts,
-        }
-        return {name: value for name, value in told.items() if value is not None}
+    as_json = json_method(
+        "gate sha256 verdict by at criteria comment **facts",
+        named={"sha256": "content_sha256"},
+        times="at",
+        left_out="empty",
+    )
 
     @property
     def failed(self) -> list[Json]:
@@ -252,138 +242,38 @@ def record_of(snapshot: Snapshot, state: str) -> GateRecord:
     return (snapshot.part(RECORDS) or {}).get(state) or NO_GATES
 
 
-def _write_open(one: OpenGate) -> dict[str, Json]:
-    return {
-        "gate": one.name,
-        "kind": one.kind,
-        "since": to_text(one.since),
-        "asks": one.asks if one.asks > 1 else None,
-        "due": None if one.due is None else to_text(one.due),
-        "waits_s": one.waits_s,
-        "to": list(one.to) or None,
-        "people": list(one.people.people) or None,
-        "groups": list(one.people.groups) or None,
-        "by_people": one.by_people or None,
-        "rests": one.rests or None,
-    }
+_OPEN: Final = RecordCodec(
+    OpenGate,
+    "name kind since asks due waits_s to people.people people.groups by_people rests",
+    named={"name": "gate"},
+    times="since due",
+    left_out="defaults",
+)
+_SUBMISSION: Final = RecordCodec(
+    Submission, named={"sha256": "content_sha256"}, left_out="defaults", codecs={"open": _OPEN}
+)
+_VERDICT: Final = RecordCodec(GateVerdict, named={"sha256": "content_sha256"}, left_out="defaults")
+
+
+class _StoredVerdict:
+    """A verdict in a record has its facts twice: among the other members, as readers see them, and as a member."""
+
+    read = staticmethod(_VERDICT.read)
+
+    @staticmethod
+    def write(verdict: GateVerdict) -> dict[str, Json]:
+        return {**verdict.as_json(), "at": verdict.at, "facts": dict(verdict.facts)}
+
+
+_RECORD: Final = RecordCodec(GateRecord, left_out="empty", codecs={"verdicts": _StoredVerdict})
+
+write_record: Final = _RECORD.write
+"""Write the record of a state for the store."""
+
+read_record: Final = _RECORD.read
+"""Read what `write_record` wrote; what an operator broke gets its default."""
 
 
 def read_gated(document: Json) -> Submission | None:
     """Read what a state's document says; None for anything else."""
-    if not isinstance(document, dict):
-        return None
-    return Submission(
-        number=_count(document.get("number")),
-        sha256=_text(document.get("content_sha256")),
-        open=tuple(_read_open(one) for one in _objects(document.get("open"))),
-    )
-
-
-def _read_open(one: Mapping[str, Any]) -> OpenGate:
-    return OpenGate(
-        name=_text(one.get("gate")),
-        kind=_text(one.get("kind")),
-        since=from_text(one.get("since")) or 0,
-        asks=_count(one.get("asks")) or 1,
-        due=from_text(one.get("due")),
-        waits_s=_count(one.get("waits_s")) or None,
-        to=_names(one.get("to")),
-        people=Askees(people=_names(one.get("people")), groups=_names(one.get("groups"))),
-        by_people=one.get("by_people") is True,
-        rests=one.get("rests") is True,
-    )
-
-
-def write_record(kept: GateRecord) -> dict[str, Json]:
-    """Write the record of a state for the store."""
-    return _present(
-        {
-            "visit": kept.visit,
-            "number": kept.number,
-            "sha256": kept.sha256,
-            "content": kept.content,
-            "request_id": kept.request_id,
-            "token": kept.token,
-            "author": kept.author,
-            "author_key": kept.author_key,
-            "at": kept.at,
-            "attempts": dict(kept.attempts) or None,
-            "unavailable": dict(kept.unavailable) or None,
-            "asked": list(kept.asked) or None,
-            "failed": [dict(one) for one in kept.failed] or None,
-            "failed_gate": kept.failed_gate,
-            "waived": {name: dict(told) for name, told in kept.waived.items()} or None,
-            "verdicts": [{**one.as_json(), "at": one.at, "facts": dict(one.facts)} for one in kept.verdicts] or None,
-            "contents": kept.contents,
-        }
-    )
-
-
-def read_record(document: Json) -> GateRecord:
-    """Read what `write_record` wrote; what an operator broke gets its default."""
-    found: Mapping[str, Any] = document if isinstance(document, dict) else {}
-    return GateRecord(
-        visit=_text(found.get("visit")),
-        number=_count(found.get("number")),
-        sha256=_text(found.get("sha256")),
-        content=_text(found.get("content")),
-        request_id=found.get("request_id"),
-        token=_text(found.get("token")),
-        author=_text(found.get("author")),
-        author_key=found.get("author_key"),
-        at=_count(found.get("at")),
-        attempts=_counts(found.get("attempts")),
-        unavailable=_counts(found.get("unavailable")),
-        asked=_names(found.get("asked")),
-        failed=tuple(_objects(found.get("failed"))),
-        failed_gate=found.get("failed_gate"),
-        waived={name: told for name, told in _object(found.get("waived")).items() if isinstance(told, dict)},
-        verdicts=tuple(_read_verdict(one) for one in _objects(found.get("verdicts"))),
-        contents=_count(found.get("contents")),
-    )
-
-
-def _read_verdict(one: Mapping[str, Any]) -> GateVerdict:
-    return GateVerdict(
-        gate=_text(one.get("gate")),
-        sha256=_text(one.get("content_sha256")),
-        verdict=_text(one.get("verdict")),
-        by=_text(one.get("by")),
-        at=_count(one.get("at")),
-        criteria=tuple(
-            Judged(
-                criterion=_text(part.get("criterion")), passed=part.get("passed") is True, feedback=part.get("feedback")
-            )
-            for part in _objects(one.get("criteria"))
-        ),
-        comment=one.get("comment"),
-        facts=_object(one.get("facts")),
-    )
-
-
-def _present(fields: Mapping[str, Json]) -> dict[str, Json]:
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _objects(value: Json) -> Iterable[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
-def _object(value: Json) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _counts(value: Json) -> dict[str, int]:
-    return {name: _count(number) for name, number in _object(value).items()}
-
-
-def _names(value: Json) -> tuple[str, ...]:
-    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _count(value: Json) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    return _SUBMISSION.read(document) if isinstance(document, dict) else None

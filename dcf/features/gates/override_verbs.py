@@ -47,7 +47,7 @@ def override_gate(
         Argument(
             means="Why it may pass.",
             example="Checked by phone.",
-            spelling="Why it may pass; it stands in the history.",
+            spelling="Why it may pass, for the history.",
             min_length=1,
             max_length=LONGEST_REASON,
             label="Reason, for the history",
@@ -67,7 +67,7 @@ def override_gate(
 ) -> Answered[DecidedGate] | Refusal:
     """Let the output of a state pass a gate, whatever the gate says; needs the scope override.
 
-    It holds for this visit of the state, and stands in the history with your name and the reason.
+    It holds for this visit of the state, and is in the history with your name and the reason.
     """
     caller = current_caller()
     name = agent_id or caller.agent_id or caller.name

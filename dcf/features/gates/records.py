@@ -36,7 +36,7 @@ class WaitingGate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingGates:
-    """The open gates, the longest waiting first: each with run, state, gate, kind, author and content_sha256."""
+    """Outputs that wait, the longest first: each with run, state, name of the gate, kind, author and content_sha256."""
 
     gates: tuple[WaitingGate, ...] = ()
     next_cursor: str | None = None

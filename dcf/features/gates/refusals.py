@@ -56,8 +56,8 @@ def needs_work(
         code="needs_work",
         message=f"The output of '{state}' failed gate '{gate}' ({attempts} of {most} times): {first}.",
         hint=(
-            "The lease is still yours. Correct the points in failed_criteria. Send the whole output again with the "
-            "same `lease_token`. Use a new `request_id` if the output is the same and only its subject has changed."
+            "You still have the lease. Correct failed_criteria, and send the whole output again with the same "
+            "`lease_token`; with a new `request_id` if the output is the same and what it stands for has changed."
         ),
         doc=doc,
         failed_criteria=tuple(failed),

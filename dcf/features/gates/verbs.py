@@ -74,13 +74,12 @@ def list_gates(
     ] = None,
     *,
     agent_id: Annotated[AgentId, Argument(means="Without a run: what you may judge.")] = None,
-    group: Annotated[
-        GroupName, Argument(means="What this group may judge.", spelling="What this group may judge.", listed=False)
-    ] = None,
+    group: Annotated[GroupName, Argument(means="The reviews of this group.", listed=False)] = None,
     project: Annotated[ProjectId | None, Argument(means="Only those of the project's runs.", listed=False)] = None,
     limit: Annotated[Limit, Argument(means="Most states of a page.", le=MOST_LISTED, listed=False)] = 20,
     cursor: Annotated[
-        Cursor, Argument(means="next_cursor, to go on.", plain=True, min_length=1, max_length=700, listed=False)
+        Cursor,
+        Argument(means="The next_cursor of the answer before.", plain=True, min_length=1, max_length=700, listed=False),
     ] = None,
 ) -> Answered[WaitingGates]:
     """Find outputs that wait for a verdict: yours across runs (`agent_id`), or those of a run.
@@ -228,7 +227,7 @@ def decide_gate(
         Argument(
             means="Your agent id.",
             plain=True,
-            spelling="Who judges; your user name on this machine if left out.",
+            spelling="Name of the reviewer; default: your user name on this machine.",
             label="Who you are (agent id)",
         ),
     ] = None,
@@ -255,7 +254,7 @@ def decide_gate(
         str | None,
         Argument(
             means="More, for the worker.",
-            spelling="What to mend, for the worker.",
+            spelling="Corrections, for the worker.",
             max_length=LONGEST_COMMENT,
             short="-m",
             label="Comment",
@@ -280,7 +279,7 @@ def decide_gate(
     group: Annotated[GroupName, Argument(means="Of a person.", listed=False, label="Group that you answer for")] = None,
     request_id: RequestId = None,
 ) -> Answered[DecidedGate] | Refusal:
-    """Judge an output that waits at a gate. Whoever made the output does not judge it.
+    """Judge an output that waits at a gate. The author of an output cannot review it.
 
     Where the gate has criteria, the verdict follows from theirs.
     """

@@ -42,16 +42,24 @@ MAX_METRICS: Final = 8_000
 class Seal:
     """Request to seal a group, or the whole run (`group` None).
 
-    `only_if_done`: refuse while anything in it has not ended well. `force`: skip what has not.
+    `only_if_done`: refuse while anything in it has not ended well. `force`: skip what has not. `ends`: the group ends
+    with this status although units in it have failed; refuse while one is open.
     """
 
     group: str | None = None
     only_if_done: bool = False
     force: bool = False
+    ends: Status | None = None
 
     def arguments(self) -> dict[str, Json]:
         """Return what is asked for, for its fingerprint."""
-        return {"group": self.group, "only_if_done": self.only_if_done, "force": self.force}
+        ends = {} if self.ends is None else {"ends": self.ends.value}
+        return {"group": self.group, "only_if_done": self.only_if_done, "force": self.force, **ends}
+
+    @property
+    def reads_all(self) -> bool:
+        """True if it depends on how the units in it stand."""
+        return self.force or self.only_if_done or self.ends is not None
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -99,10 +107,10 @@ def to_seal(units: Units, wish: Seal) -> tuple[str, ...]:
     """Return the states that sealing needs to read."""
     if wish.group is None:
         groups = tuple(name for name, unit in units.by_name.items() if unit.is_group)
-        return tuple(units.by_name) if wish.force or wish.only_if_done else groups
+        return tuple(units.by_name) if wish.reads_all else groups
     if wish.group not in units.by_name:
         return ()
-    inside = tuple(units.inside(wish.group)) if wish.force or wish.only_if_done else ()
+    inside = tuple(units.inside(wish.group)) if wish.reads_all else ()
     return (wish.group, *inside)
 
 
@@ -118,7 +126,7 @@ def seal(snapshot: Snapshot, request: RunRequest, wish: Seal, definition: Defini
         for name in to_seal(units, wish)
         if not units.by_name[name].is_group and snapshot.states[name].status not in WELL
     ]
-    refusal = _unless_sealable(meta.status, units, wish, left)
+    refusal = _unless_sealable(meta.status, units, wish, left) or _unless_ended(snapshot, wish, left)
     if refusal is not None:
         return Decision(answer=refusal)
     if growth.is_sealed(group) and not wish.force:
@@ -127,7 +135,7 @@ def seal(snapshot: Snapshot, request: RunRequest, wish: Seal, definition: Defini
     step.writes.put(GROWTH, growth.sealed(group))
     sealed = "RunSealed" if group is None else "GroupSealed"
     step.writes.events.append(Event(type=sealed, state=group, data=request.told()))
-    more = _skip(step, snapshot, left if wish.force else [], units) or _close_groups(step, snapshot, units, group)
+    more = _skip(step, snapshot, left if wish.force else [], units) or _close(step, snapshot, units, wish)
     if more is not None:
         return Decision(answer=more)
     growth = step.writes.written(GROWTH) or growth
@@ -144,6 +152,12 @@ def _unless_sealable(status: RunStatus, units: Units, wish: Seal, left: list[str
     if group is not None and (group not in units.by_name or not units.by_name[group].is_group):
         return unknown_unit(group, units.by_name.get(group))
     return units_open(left, len(left)) if wish.only_if_done and left else None
+
+
+def _unless_ended(snapshot: Snapshot, wish: Seal, left: list[str]) -> Refusal | None:
+    """Refuse to end a group, whatever failed in it, while a unit in it is open."""
+    still = [name for name in left if not snapshot.states[name].status.is_terminal]
+    return units_open(still, len(still)) if wish.ends is not None and still else None
 
 
 def _sealed(growth: Growth, group: str | None, status: RunStatus, *, new: bool) -> dict[str, Json]:
@@ -178,6 +192,17 @@ def _skip(step: Transition, snapshot: Snapshot, names: list[str], units: Units) 
     if names:
         step.writes.events.append(Event(type="StatesSkipped", data={"states": list(names)}))
     return settle(step, snapshot, units, names) if names else None
+
+
+def _close(step: Transition, snapshot: Snapshot, units: Units, wish: Seal) -> More | None:
+    """End the groups that are done now, or the group of the request with the status that it names."""
+    doc = None if wish.group is None else step.current(wish.group)
+    if wish.ends is None or wish.group is None or doc is None or doc.status.is_terminal or not doc.is_ready:
+        return _close_groups(step, snapshot, units, wish.group)
+    close_group(step, wish.group, doc, wish.ends)
+    if wish.ends is not Status.SUCCEEDED:
+        return None
+    return settle(step, snapshot, units, (wish.group,))
 
 
 def _close_groups(step: Transition, snapshot: Snapshot, units: Units, group: str | None) -> More | None:

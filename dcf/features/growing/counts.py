@@ -9,8 +9,7 @@ from dataclasses import field
 from typing import Final
 
 from dcf.core.documents.parts import Part, every_name, last
-from dcf.core.documents.stored_values import count_of, object_of
-from dcf.values.json_text import Json
+from dcf.values.record_json.codec import RecordCodec
 from dcf.values.records import record, replace
 
 
@@ -76,33 +75,11 @@ GROWTH: Final = Part[tuple[str, ...], Growth, Growth](name="growth", both=every_
 """The counts of a run that grows, as each step leaves them. They are watched."""
 
 
-def write_growth(growth: Growth) -> dict[str, Json]:
-    """Write the run's document."""
-    return {
-        "units": growth.units,
-        "bytes": growth.bytes,
-        "run": _write(growth.run),
-        "groups": {name: _write(count) for name, count in growth.groups.items()},
-        "children": dict(growth.children),
-    }
+_COUNT: Final = RecordCodec(GroupCount, "open sealed")
+_GROWTH: Final = RecordCodec(Growth, codecs={"run": _COUNT, "groups": _COUNT})
 
+write_growth: Final = _GROWTH.write
+"""Write the run's document."""
 
-def read_growth(document: Json) -> Growth:
-    """Read the run's document; if it is missing or damaged, all counts are zero."""
-    found = object_of(document)
-    return Growth(
-        units=count_of(found.get("units")),
-        bytes=count_of(found.get("bytes")),
-        run=_read(found.get("run")),
-        groups={name: _read(count) for name, count in object_of(found.get("groups")).items()},
-        children={name: count_of(left) for name, left in object_of(found.get("children")).items()},
-    )
-
-
-def _write(count: GroupCount) -> dict[str, Json]:
-    return {"open": count.open, "sealed": count.sealed}
-
-
-def _read(document: Json) -> GroupCount:
-    found = object_of(document)
-    return GroupCount(sealed=found.get("sealed") is True, open=count_of(found.get("open")))
+read_growth: Final = _GROWTH.read
+"""Read the run's document; the counts of a missing or damaged document are 0."""

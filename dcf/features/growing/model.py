@@ -11,9 +11,9 @@ from operator import add
 from typing import Final, Literal, TypeAlias
 
 from dcf.core.documents.parts import Part, every_name
-from dcf.core.documents.stored_values import object_of
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import RecordCodec
 from dcf.values.records import record, replace
 
 UnitKind: TypeAlias = Literal["unit", "group"]
@@ -151,36 +151,13 @@ class Units:
 NO_UNITS: Final = Units()
 
 
-def write_unit(unit: Unit) -> dict[str, Json]:
-    """Write a unit for the store; what it does not have is left out."""
-    written: dict[str, Json] = {
-        "name": unit.name,
-        "kind": "group" if unit.is_group else None,
-        "group": unit.group,
-        "parent": unit.parent,
-        "depends_on": list(unit.depends_on) or None,
-        "title": unit.title,
-        "areas": list(unit.areas) or None,
-        "told": dict(unit.told) or None,
-        "content": unit.content or None,
-    }
-    return {name: value for name, value in written.items() if value is not None}
+_UNIT: Final = RecordCodec(Unit, left_out="defaults")
 
+write_unit: Final = _UNIT.write
+"""Write a unit for the store; what it does not have is left out."""
 
-def read_unit(document: Json) -> Unit:
-    """Read what `write_unit` wrote."""
-    found = object_of(document)
-    return Unit(
-        name=str(found.get("name")),
-        kind="group" if found.get("kind") == "group" else "unit",
-        group=_text(found.get("group")),
-        parent=_text(found.get("parent")),
-        depends_on=_texts(found.get("depends_on")),
-        title=_text(found.get("title")),
-        areas=_texts(found.get("areas")),
-        told=object_of(found.get("told")),
-        content=_text(found.get("content")) or "",
-    )
+read_unit: Final = _UNIT.read
+"""Read what `write_unit` wrote."""
 
 
 def shown_unit(unit: Unit, *, whole: bool = False) -> dict[str, Json]:
@@ -191,14 +168,6 @@ def shown_unit(unit: Unit, *, whole: bool = False) -> dict[str, Json]:
     }
     told = {name: unit.told[field] for name, field in BRIEF_FIELDS.items() if field in unit.told}
     return {**shown, **told} if whole else shown
-
-
-def _text(value: Json) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _texts(value: Json) -> tuple[str, ...]:
-    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
 
 
 UNITS: Final = Part[tuple[str, ...], tuple[Unit, ...], tuple[Unit, ...]](

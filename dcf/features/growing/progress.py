@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dcf.asl.steps import Advance, Broke, Ended
 from dcf.core.completing.transition import Claimant, Transition
 from dcf.core.documents.decision import Event, More, Notice, Snapshot
+from dcf.core.documents.kinds import GROUP
 from dcf.core.documents.model import Lease, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import NoticeKind, ready_after
 from dcf.core.leasing.attention import REMINDER_DELAY
@@ -24,6 +25,7 @@ from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 _DECIDE = "`retry_unit` tries it again, `resolve_state(skip=true)` does without it."
+_UNITS_FAILED = "GroupFailed: It was ended as failed."
 WELL = frozenset({Status.SUCCEEDED, Status.SKIPPED})
 """Statuses with which a unit has ended well: its followers may continue."""
 
@@ -102,16 +104,19 @@ def end_if_done(step: Transition, growth: Growth) -> None:
         step.succeed_run(None)
 
 
-def close_group(step: Transition, group: str, doc: StateDoc) -> None:
-    """Write that a group is done."""
+def close_group(step: Transition, group: str, doc: StateDoc, status: Status = Status.SUCCEEDED) -> None:
+    """Write that a group has ended: it began when it was added, or when the last of what it waits for had ended."""
+    began = doc.lease.epoch or step.now
     step.writes.states[group] = replace(
         doc,
-        status=Status.SUCCEEDED,
+        status=status,
         lease=Lease(epoch=max(doc.lease.epoch, step.epoch)),
-        started_at=doc.started_at or step.now,
+        started_at=doc.started_at or min(began, step.now),
         finished_at=step.now,
+        last_error=None if status is Status.SUCCEEDED else _UNITS_FAILED,
     )
-    step.writes.events.append(Event(type="StateSucceeded", state=group, data={"epoch": step.epoch}))
+    ended = "StateSucceeded" if status is Status.SUCCEEDED else "StateFailed"
+    step.writes.events.append(Event(type=ended, state=group, data={"epoch": step.epoch}))
 
 
 def settled(doc: StateDoc | None) -> int:
@@ -143,7 +148,8 @@ def _release(step: Transition, follower: str, name: str, claimant: Claimant | No
     if doc.is_ready and doc.kind is None and doc.status is Status.PENDING:
         open_unit(step, follower, doc, name, claimant)
     elif not doc.status.is_terminal:
-        step.writes.states[follower] = doc
+        begins = doc.kind == GROUP and doc.is_ready
+        step.writes.states[follower] = replace(doc, started_at=step.now) if begins else doc
 
 
 def _may_claim(step: Transition, name: str, claimant: Claimant) -> bool:

@@ -39,7 +39,7 @@ class AddedUnits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SealedGroup:
-    """A sealed group, or run (`group` None), which accepts no further units; `open` have not ended well.
+    """A group, or a run (`group` None), that takes no more units; `open` have not ended well.
 
     `next_states` can be taken now. `sealed` is false if it was sealed before.
     """
@@ -71,7 +71,7 @@ class ReopenedUnit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosedRun:
-    """An ended run, with how many units it has, and how many of them had not ended well (`left`)."""
+    """An ended run: the number of its units, and how many had not ended well (`left`)."""
 
     workflow_id: str
     run_status: RunStatusName

@@ -1,10 +1,10 @@
 """The verbs on runs that grow: open one, add units, seal, take back, close. They call and describe."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from dcf.core.documents.codec import read_meta
-from dcf.core.documents.model import RunStatus
+from dcf.core.documents.model import RunStatus, Status
 from dcf.core.documents.operations import RunAnswer
 from dcf.core.lifecycle.creation import Create
 from dcf.core.lifecycle.starting import check_tags
@@ -72,10 +72,10 @@ def _run_around(arguments: Any) -> Iterable[str]:
 )
 def open_run(
     on: "Application",
-    name: Annotated[str, Argument(means="What kind of work it is.", example="release", min_length=1, max_length=100)],
+    name: Annotated[str, Argument(means="The kind of work.", example="release", min_length=1, max_length=100)],
     workflow_id: Annotated[OptionalRunId, Argument(means="Id of the run; default: a new one.", option="--id")] = None,
     *,
-    title: Annotated[str | None, Argument(means="What it is for.", min_length=1, max_length=LONGEST_TITLE)] = None,
+    title: Annotated[str | None, Argument(means="A title.", min_length=1, max_length=LONGEST_TITLE)] = None,
     input: Annotated[  # noqa: A002 - the name that it has in the language
         JsonValue,
         Argument(
@@ -91,7 +91,7 @@ def open_run(
         AgentId,
         Argument(
             means="Agent that plans it; default: that of your key.",
-            spelling="Agent that is told when it ends.",
+            spelling="Agent to notify when it ends.",
             option="--planner",
             listed=False,
         ),
@@ -254,12 +254,16 @@ def seal_group(
     *,
     only_if_done: Annotated[bool, Argument(means="Refuse while something in it is open.")] = False,
     force: Annotated[bool, Argument(means="Skip what has not ended well.", listed=False)] = False,
+    ends: Annotated[
+        Literal["succeeded", "failed"] | None,
+        Argument(means="The group ends so although units in it failed; refused while one is open.", listed=False),
+    ] = None,
     request_id: RequestId = None,
     reason: Reason = None,
 ) -> Answered[SealedGroup] | RefusedWith:
     """Say that nothing more comes into a group, or into the run: it ends once all that is in it has ended well."""
     _require_member(on, workflow_id)
-    wish = Seal(group=group, only_if_done=only_if_done, force=force)
+    wish = Seal(group=group, only_if_done=only_if_done, force=force, ends=Status(ends) if ends else None)
     done = on.growing.seal_group(workflow_id, wish, reason=reason, request_id=request_id)
     if isinstance(done, Refusal):
         return RefusedWith(done, {"group": group})
@@ -332,12 +336,12 @@ def close_run(
         ClosedStatusName,
         Argument(means="How it ended.", spelling="How it ended: succeeded, failed, partial, cancelled."),
     ] = "succeeded",
-    summary: Annotated[str | None, Argument(means="What was done.", max_length=LONGEST_SUMMARY)] = None,
+    summary: Annotated[str | None, Argument(means="Summary of the work.", max_length=LONGEST_SUMMARY)] = None,
     achievements: Annotated[
-        _Points, Argument(means="", spelling="What was reached; may be repeated.", option="--achievement")
+        _Points, Argument(means="", spelling="A result that was reached; may be repeated.", option="--achievement")
     ] = (),
     limitations: Annotated[
-        _Points, Argument(means="", spelling="What was not; may be repeated.", option="--limitation")
+        _Points, Argument(means="", spelling="A result that was not reached; may be repeated.", option="--limitation")
     ] = (),
     metrics: Annotated[
         Mapping[str, Json] | None,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final
 
-from dcf.values.json_text import Json
+from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
 
 
@@ -58,9 +58,7 @@ class HealthFinding:
         """True if calls of tools fail because of it."""
         return self.level is Level.FAILING and self.topic in _STOPPING
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
-        return {"topic": self.topic.value, "level": self.level.value, "sentence": self.sentence, "remedy": self.remedy}
+    as_json = json_method("topic level sentence remedy")
 
 
 def worst(levels: Iterator[Level]) -> Level:

@@ -6,6 +6,7 @@ They all read it here, so that they agree. It reads facts, lets `core.health` ju
 import logging
 from collections.abc import Iterator
 from dataclasses import asdict
+from typing import Final
 
 from dcf.core.listing.sweep_results import Trouble
 from dcf.errors import InternalError, StoreUnavailable, StoreUnsuitable
@@ -16,6 +17,7 @@ from dcf.features.health.server import SETUP
 from dcf.features.health.storage import VitalSigns
 from dcf.values.instants import seconds, to_text
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import RecordCodec
 from dcf.values.records import record
 from dcf.version import __version__
 
@@ -102,7 +104,7 @@ def _facts(vitals: Vitals, expected: tuple[str, ...]) -> dict[str, Json]:
     overdue = clock.overdue
     return {
         "checked_at": to_text(vitals.now),
-        **_server(vitals.servers[0]),
+        **_SERVER.write(vitals.servers[0]),
         "clock": {
             "looked_at": None if clock.looked_at is None else to_text(clock.looked_at),
             "late_s": 0.0 if overdue is None else seconds(vitals.now - overdue.since),
@@ -120,31 +122,28 @@ def _facts(vitals: Vitals, expected: tuple[str, ...]) -> dict[str, Json]:
         "agents_seen": vitals.seen_count,
         "platforms": [*_platforms(vitals, expected)],
         "lists": None if vitals.swept is None else vitals.swept.as_json() | {"at": to_text(vitals.swept.at)},
-        "nodes": [{"node": one.node, **_server(one)} for one in vitals.servers if one.node is not None],
+        "nodes": [{"node": one.node, **_SERVER.write(one)} for one in vitals.servers if one.node is not None],
     }
 
 
-def _server(found: ServerVitals) -> dict[str, Json]:
-    """Return the facts about one server. On a cluster those of the node with the least room stand for all."""
-    return {
-        "redis_version": found.redis_version,
-        "server_name": found.product,
-        "memory": None if found.memory is None else asdict(found.memory),
-        "durability": None if found.durability is None else _durability(found.durability),
-        "replicas": None if found.replicas is None else [asdict(one) for one in found.replicas],
-    }
-
-
-def _durability(found: Durability) -> Json:
-    return {
-        "appendonly": found.log,
-        "appendfsync": found.fsync,
-        "aof_load_truncated": found.loads_torn,
-        "save": found.snapshots,
-        "log_written": found.log_written,
-        "log_rewritten": found.log_rewritten,
-        "snapshot_written": found.snapshot_written,
-    }
+_SERVER: Final = RecordCodec(
+    ServerVitals,
+    "redis_version product memory durability replicas",
+    named={"product": "server_name"},
+    codecs={
+        "durability": RecordCodec(
+            Durability,
+            "log fsync loads_torn snapshots log_written log_rewritten snapshot_written",
+            named={
+                "log": "appendonly",
+                "fsync": "appendfsync",
+                "loads_torn": "aof_load_truncated",
+                "snapshots": "save",
+            },
+        )
+    },
+)
+"""The facts about one server. On a cluster those of the node with the least room stand for all."""
 
 
 def _platforms(vitals: Vitals, kinds: tuple[str, ...]) -> Iterator[Json]:

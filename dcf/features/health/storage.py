@@ -41,6 +41,7 @@ from dcf.store.keys.table import RunKeys
 from dcf.store.lists.shards import in_every_shard, oldest, oldest_commands
 from dcf.values.instants import SECOND, from_text
 from dcf.values.json_text import Json, load
+from dcf.values.record_json.codec import RecordCodec
 
 _TIMES: Final = ("status", "deadline")
 
@@ -114,7 +115,7 @@ class VitalSigns:
             seen_count=seen_count or 0,
             troubled=platform_troubles(platforms or (), now),
             webhooks=self._webhooks(webhooks or 0, [name.decode() for name in listed_webhooks or ()]),
-            swept=None if swept is None else _swept(load(swept)),
+            swept=None if swept is None else _SWEPT.read(load(swept)),
             schedules=_schedules(schedules, now),
         )
 
@@ -283,15 +284,7 @@ def platform_troubles(found: Iterable[bytes], now: int) -> tuple[PlatformTrouble
     )
 
 
-def _swept(found: Mapping[str, Json]) -> SweepResult:
-    trouble = found.get("trouble")
-    return SweepResult(
-        at=found["at"],
-        missing=found["missing"],
-        dangling=found["dangling"],
-        repaired=found["repaired"],
-        trouble=None if trouble is None else Trouble(message=trouble["message"], remedy=trouble["remedy"]),
-    )
+_SWEPT: Final = RecordCodec(SweepResult, strict=True, added="trouble")
 
 
 def _schedules(replies: Iterable[Reply], now: int) -> ScheduleFacts:

@@ -13,10 +13,10 @@ from operator import add
 from typing import Final
 
 from dcf.core.documents.parts import Part, every_name
-from dcf.core.documents.stored_values import count_of, object_of
+from dcf.core.documents.stored_values import object_of
 from dcf.values.digest import content_fingerprint, fingerprint
-from dcf.values.instants import to_text
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import RecordCodec, json_method
 from dcf.values.records import record, replace
 
 TAIL: Final = "-"
@@ -60,6 +60,7 @@ class Resolution:
     how: str
     by: str
     at: int
+    as_json = json_method(times="at")
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -97,24 +98,10 @@ class JournalEntry:
 
     def as_json(self) -> dict[str, Json]:
         """Return it as readers see it."""
-        shown: dict[str, Json] = {
-            "entry": self.entry_id,
-            "kind": self.kind.value,
-            "at": to_text(self.at),
-            "agent": self.agent,
-            "state": self.state,
-            "attempt": self.attempt,
-            "text": self.text,
-            "details": dict(self.details) or None,
-            "key": self.key,
-            "by": self.caller,
-        }
+        shown = _SHOWN.write(self)
         if self.kind is EntryKind.ISSUE:
             shown |= {"blocks": self.blocks, "open": self.is_open}
-        if self.resolution is not None:
-            done = self.resolution
-            shown["resolved"] = {"how": done.how, "by": done.by, "at": to_text(done.at)}
-        return {name: value for name, value in shown.items() if value is not None}
+        return shown | ({} if self.resolution is None else {"resolved": self.resolution.as_json()})
 
 
 def entry_id_of(key: str) -> str:
@@ -157,49 +144,43 @@ ENTRIES: Final = Part[tuple[str, ...], JournalSeen, tuple[JournalEntry, ...]](
 """The journal of a run. Wanted are some of its entries (`TAIL`: none of them), written those that are new or
 whose issue was resolved. It is watched."""
 
+_SHOWN: Final = RecordCodec(
+    JournalEntry,
+    "entry_id kind at agent state attempt text details key caller",
+    named={"entry_id": "entry", "caller": "by"},
+    times="at",
+    left_out="defaults",
+)
+_ENTRY: Final = RecordCodec(
+    JournalEntry,
+    "kind text agent at content caller state attempt details key blocks",
+    named={
+        "kind": "k",
+        "text": "t",
+        "agent": "a",
+        "content": "of",
+        "caller": "by",
+        "state": "s",
+        "attempt": "n",
+        "details": "d",
+        "blocks": "b",
+    },
+    left_out="defaults",
+)
+
 
 def write_entry(entry: JournalEntry) -> dict[str, Json]:
     """Write an entry as it is stored; what is empty is left out."""
-    written: dict[str, Json] = {
-        "k": entry.kind.value,
-        "t": entry.text,
-        "a": entry.agent,
-        "at": entry.at,
-        "of": entry.content,
-        "by": entry.caller,
-        "s": entry.state,
-        "n": entry.attempt,
-        "d": dict(entry.details) or None,
-        "key": entry.key,
-        "b": entry.blocks or None,
-    }
-    if entry.resolution is not None:
-        written["r"] = [entry.resolution.how, entry.resolution.by, entry.resolution.at]
-    return {name: value for name, value in written.items() if value is not None}
+    done = entry.resolution
+    return _ENTRY.write(entry) | ({} if done is None else {"r": [done.how, done.by, done.at]})
 
 
 def read_entry(entry_id: str, document: Json) -> JournalEntry | None:
     """Read what `write_entry` wrote; None for anything else."""
     found = object_of(document)
-    kind = found.get("k")
-    if kind not in frozenset(EntryKind):
+    if found.get("k") not in frozenset(EntryKind):
         return None
-    attempt = found.get("n")
-    return JournalEntry(
-        entry_id=entry_id,
-        kind=EntryKind(kind),
-        text=str(found.get("t")),
-        agent=str(found.get("a")),
-        at=count_of(found.get("at")),
-        content=str(found.get("of")),
-        caller=_text(found.get("by")),
-        state=_text(found.get("s")),
-        attempt=None if attempt is None else count_of(attempt),
-        details=object_of(found.get("d")),
-        key=_text(found.get("key")),
-        blocks=found.get("b") is True,
-        resolution=_resolution(found.get("r")),
-    )
+    return _ENTRY.read(found, entry_id=entry_id, resolution=_resolution(found.get("r")))
 
 
 def _resolution(found: Json) -> Resolution | None:
@@ -207,7 +188,3 @@ def _resolution(found: Json) -> Resolution | None:
         case [str(how), str(by), int(at)]:
             return Resolution(how=how, by=by, at=at)
     return None
-
-
-def _text(value: Json) -> str | None:
-    return value if isinstance(value, str) else None

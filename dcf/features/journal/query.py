@@ -7,7 +7,7 @@ from typing import Final
 from dcf.core.listing.cursors import unknown_cursor
 from dcf.errors import InvalidArgument
 from dcf.features.journal.model import EntryKind, JournalEntry
-from dcf.values.json_text import Json
+from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
 
 LONGEST_PAGE: Final = 200
@@ -48,14 +48,12 @@ class JournalPage:
     matching: int | None
     next_cursor: str | None
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
-        return {
-            "entries": [one.as_json() for one in self.entries],
-            "matching": self.matching,
-            "has_more": self.next_cursor is not None,
-            "next_cursor": self.next_cursor,
-        }
+    as_json = json_method("entries matching has_more next_cursor")
+
+    @property
+    def has_more(self) -> bool:
+        """True if there is another page."""
+        return self.next_cursor is not None
 
 
 def check_cursor(cursor: str | None) -> str | None:

@@ -22,7 +22,7 @@ class BlockingIssue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedEntry:
-    """An entry that is in the journal, and how many more the journal takes.
+    """An entry of the journal, and how many more the journal takes.
 
     A milestone says until when it renewed the lease.
     """
@@ -71,7 +71,7 @@ class ReadEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadJournal:
-    """A page; it may be short, even empty, before the last. `matching` counts what one filter leaves, else None."""
+    """A page; it may be short or empty with more to come. `matching`: the entries of one filter; None for several."""
 
     workflow_id: str
     entries: tuple[ReadEntry, ...] = ()

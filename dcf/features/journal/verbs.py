@@ -51,7 +51,7 @@ def add_journal_entry(
     workflow_id: RunId,
     kind: Annotated[
         EntryKindName,
-        Argument(means="What it is.", example="note", spelling="log, decision, milestone, issue, note or handoff."),
+        Argument(means="The kind.", example="note", spelling="log, decision, milestone, issue, note or handoff."),
     ],
     text: Annotated[
         str, Argument(means="What to write.", plain=True, example="Prices in EUR.", max_length=LONGEST_ENTRY_TEXT)
@@ -59,7 +59,7 @@ def add_journal_entry(
     *,
     agent_id: Annotated[
         RequiredPerson,
-        Argument(means="Your agent id.", spelling="Who writes; your user name on this machine if left out."),
+        Argument(means="Your agent id.", spelling="Name of the author; default: your user name on this machine."),
     ],
     details: Annotated[
         Mapping[str, Json] | None,
@@ -78,7 +78,7 @@ def add_journal_entry(
     key: Annotated[
         str | None,
         Argument(
-            means="Your id of it: the same call again adds none.", min_length=1, max_length=LONGEST_KEY, form="request"
+            means="Your id of it: a repeated call adds no entry.", min_length=1, max_length=LONGEST_KEY, form="request"
         ),
     ] = None,
     lease_token: Annotated[
@@ -149,7 +149,7 @@ def read_journal(
         str | None, Argument(means="Only about this state.", pattern=STATE, min_length=1, max_length=400, listed=False)
     ] = None,
     open_only: Annotated[
-        bool, Argument(means="Only issues that nobody has resolved.", tool="open", option="--open")
+        bool, Argument(means="Only issues that are not resolved.", tool="open", option="--open")
     ] = False,
     since: Annotated[
         str | None,
@@ -159,7 +159,7 @@ def read_journal(
     oldest_first: Annotated[bool, Argument(means="Begin with the first.", listed=False)] = False,
     limit: Annotated[int, Argument(means="Entries of one page.", ge=1, le=LONGEST_PAGE, listed=False)] = 50,
     cursor: Annotated[
-        str | None, Argument(means="next_cursor, to go on.", plain=True, min_length=1, max_length=100)
+        str | None, Argument(means="The next_cursor of the answer before.", plain=True, min_length=1, max_length=100)
     ] = None,
 ) -> Answered[ReadJournal]:
     """Read the journal of a run, newest first. While has_more is true, call again with next_cursor."""
@@ -230,19 +230,19 @@ def resolve_issue(
     how: Annotated[
         str,
         Argument(
-            means="What was done or decided.",
+            means="The action or decision.",
             example="It is EUR.",
             max_length=LONGEST_HOW,
             option="--how",
-            label="What was done or decided",
+            label="The action or decision",
         ),
     ],
     *,
     agent_id: Annotated[
         AgentId,
         Argument(
-            means="Who resolves it.",
-            spelling="Who resolves it; your user name on this machine if left out.",
+            means="Your agent id.",
+            spelling="Your name; default: your user name on this machine.",
             form="person",
             label="Who you are (agent id)",
         ),
@@ -250,7 +250,7 @@ def resolve_issue(
     reason: Annotated[Reason, Argument(means="", listed=False)] = None,
     request_id: RequestId = None,
 ) -> Answered[ResolvedIssue] | RefusedWith:
-    """Resolve an issue of the journal, as a person, planner or operator; of one that does not block, also as author."""
+    """Resolve an issue of the journal, as a person, planner or operator, or as its author if it does not block."""
     caller = current_caller()
     if not caller.scopes & _RESOLVERS:
         raise Forbidden("`resolve_issue` needs the scope 'answer', 'plan' or 'work'.", scope_hint(Scope.ANSWER))

@@ -47,6 +47,11 @@ class Askees:
         return tuple(dict.fromkeys((*self.people, *self.groups)))
 
     @property
+    def listed(self) -> list[str | Mapping[str, str]]:
+        """As JSON: the people, and each group as an object."""
+        return [*self.people, *({"group": name} for name in self.groups)]
+
+    @property
     def is_empty(self) -> bool:
         """True if there is no person and no group."""
         return not self.people and not self.groups

@@ -4,16 +4,16 @@ It is there so that the timer loop, a diagnosis and the list of open tasks need 
 `answering` decides who may answer, `escalation` what is due.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar, Final
 
 from dcf.asl.steps import OpenTask
 from dcf.core.documents.attached import Attached, Holder
 from dcf.core.documents.model import StateDoc
 from dcf.features.people.description import Askees, HumanTask
-from dcf.values.instants import SECOND, from_text, is_ahead, to_text
+from dcf.values.instants import SECOND, is_ahead
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import RecordCodec
 from dcf.values.records import record
 
 
@@ -52,22 +52,7 @@ class Asking(Attached):
 
     def as_json(self) -> dict[str, Json]:
         """Return what the document says; what is empty is left out."""
-        written: dict[str, Json] = {
-            "to": list(self.to.people),
-            "groups": list(self.to.groups),
-            "title": self.title,
-            "since": to_text(self.since),
-            "choices": list(self.choices),
-            "escalates_at": None if self.escalates_at is None else to_text(self.escalates_at),
-            "escalate_after_s": self.escalate_after_s,
-            "escalates_to": list(self.escalates_to.people),
-            "escalates_to_groups": list(self.escalates_to.groups),
-            "default": self.default,
-            "reject_fails": self.reject_fails or None,
-            "answered_by": self.answered_by,
-            "choice": self.choice,
-        }
-        return {name: value for name, value in written.items() if value not in (None, [])}
+        return _ASKED.write(self)
 
     def due_in(self, doc: Holder) -> int | None:
         """Return from when on others may answer too; None if that is not to happen, or has."""
@@ -111,34 +96,16 @@ def asked_by(task: HumanTask, now: int) -> Asking:
     )
 
 
+_ASKED: Final = RecordCodec(
+    Asking,
+    "to.people to.groups title since choices escalates_at escalate_after_s escalates_to.people escalates_to.groups "
+    "default reject_fails answered_by choice",
+    named={"to.people": "to", "escalates_to.people": "escalates_to", "escalates_to.groups": "escalates_to_groups"},
+    times="since escalates_at",
+    left_out="defaults",
+)
+
+
 def read_asked(document: Json) -> Asking | None:
-    """Read what a state's document says; None for anything else. Fields that an operator damaged are left out."""
-    if not isinstance(document, dict):
-        return None
-    return Asking(
-        to=Askees(people=_names(document, "to"), groups=_names(document, "groups")),
-        title=_text(document, "title") or "",
-        since=from_text(document.get("since")) or 0,
-        choices=_names(document, "choices"),
-        escalates_at=from_text(document.get("escalates_at")),
-        escalate_after_s=_count(document.get("escalate_after_s")),
-        escalates_to=Askees(people=_names(document, "escalates_to"), groups=_names(document, "escalates_to_groups")),
-        default=_text(document, "default"),
-        reject_fails=document.get("reject_fails") is True,
-        answered_by=_text(document, "answered_by"),
-        choice=_text(document, "choice"),
-    )
-
-
-def _names(document: Mapping[str, Any], field: str) -> tuple[str, ...]:
-    found = document.get(field)
-    return tuple(name for name in found if isinstance(name, str)) if isinstance(found, list) else ()
-
-
-def _text(document: Mapping[str, Any], field: str) -> str | None:
-    found = document.get(field)
-    return found if isinstance(found, str) else None
-
-
-def _count(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    """Read what a state's document says; None for anything else. Fields that an operator broke are left out."""
+    return _ASKED.read(document) if isinstance(document, dict) else None

@@ -10,12 +10,12 @@ from dcf.verbs.records.runs import RunStatusName, StateStatusName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedTask:
-    """An item that waits for people. `to` has persons, and groups as `{"group": name}`; `epoch` names this visit.
+    """The tasks and questions for people. `to` has persons, and groups as `{"group": name}`; `epoch` names this visit.
 
     `choices` are names, or `{"name": ..., "comment": "required"}`; `schema` is the JSON Schema of the answer.
-    `details` are there for a task that was asked for by its run and state. With a `question_id` it is a question of the
-    worker `asked_by`, and its `title` the question (`answer_question`). With a `gate` it is an output to be judged
-    (`decide_gate`). With an `issue` it is an issue that blocks its run (`resolve_issue`), and has
+    `details` are there if the call named the run and the state. With a `question_id` it is a question of the
+    worker `asked_by`, and its `title` the question (`answer_question`); with a `gate` it is an
+    output to be judged (`decide_gate`). With an `issue` it blocks its run (`resolve_issue`), and has
     neither state nor epoch.
     """
 
@@ -51,7 +51,7 @@ class ListedTasks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweredTask:
-    """The choice, its author, and the next states of the run. `repeated`: this is the first answer to the request."""
+    """The answer, its author, and how the run continues. `repeated`: this is the first answer to the same request."""
 
     workflow_id: str
     state: str

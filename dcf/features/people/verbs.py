@@ -43,7 +43,7 @@ def _waiting(answer: Mapping[str, Json]) -> str:
         summary="""List what waits for people: tasks, questions, verdicts, blocking issues; with RUN what waits in it,
         with STATE one task and how to answer it.
 
-        A page may be short, even empty, and go on: --cursor with the next_cursor of the answer before.
+        A page may be short or empty with more to come: --cursor with the next_cursor of the answer before.
         """,
         example="dcf inbox --for alice --group finance",
         show="dcf.cli.features.people:show_inbox",
@@ -80,13 +80,13 @@ def list_human_tasks(
     ] = False,
     limit: Annotated[Limit, Argument(means="Items of one page; fewer come if they are large.", plain=True)] = 20,
     cursor: Annotated[
-        Cursor, Argument(means="To go on: next_cursor of the answer before.", plain=True, min_length=1, max_length=1300)
+        Cursor, Argument(means="The next_cursor of the answer before.", plain=True, min_length=1, max_length=1300)
     ] = None,
 ) -> Answered[ListedTasks]:
     """Find what waits for people, of a run or of a person: tasks, questions, verdicts, issues that block runs.
 
-    Give `workflow_id` and `state` to see a task's details. A page may be short, even empty, and go on: call again with
-    next_cursor until it is null.
+    Give `workflow_id` and `state` to see a task's details. A page may be short or empty with more to come: call again
+    with next_cursor until it is null.
     """
     if state is not None and workflow_id is None:
         raise InvalidArgument("A state is looked for in a run.", "Give `workflow_id` as well.")
@@ -133,8 +133,8 @@ def _answered(answer: Mapping[str, Json]) -> str:
     ),
     command=Command(
         name="approve",
-        summary="""Answer a task of a run with approve. The first answer counts; who answered stands in the run's
-        history.
+        summary="""Answer a task of a run with approve. The first answer counts; the run's history says who
+        answered.
 
         The answer is about the task that you read: name its visit with --epoch. Without it the command shows the task
         on a terminal, and asks. If the state was entered again by then, the answer is refused (conflict).
@@ -147,7 +147,7 @@ def _answered(answer: Mapping[str, Json]) -> str:
     also=(
         Command(
             name="tasks reject",
-            summary="Answer a task of a run with reject, and say why with --comment.",
+            summary="Answer a task of a run with reject, and say why with --comment. An output at a gate is sent back.",
             show=_SHOWN,
             before=_READ,
             fixed={"choice": "reject"},
@@ -192,7 +192,7 @@ def answer_human_task(
         JsonValue,
         Argument(
             means="What the task's schema asks for: JSON, or JSON text.",
-            spelling="What the task's schema asks for: JSON text, a file, or -.",
+            spelling="Values that the task's schema requires: JSON text, a file, or -.",
             form="json",
             bytes_setting="max_output_bytes",
             tool="answer_json",
@@ -203,7 +203,7 @@ def answer_human_task(
         Person,
         Argument(
             means="The person who answers; a key that is bound to one needs it not.",
-            spelling="Who answers; your user name on this machine if left out.",
+            spelling="Name of the person; default: your user name on this machine.",
             label="Who you are (agent id)",
         ),
     ] = None,
@@ -214,7 +214,7 @@ def answer_human_task(
     epoch: Annotated[
         int | None,
         Argument(
-            means="Only if the state still has this epoch, as the list told.",
+            means="Only if the state still has this epoch, as the list shows.",
             spelling="Of the visit that you read, as `dcf inbox RUN STATE` shows it; on a terminal it may be left out.",
             ge=10**15,
             le=2**53,
@@ -232,7 +232,7 @@ def answer_human_task(
 ) -> Answered[AnsweredTask] | Refusal:
     """Answer a task that waits for a person: with approve, reject, or another of its choices. The first answer counts.
 
-    It is refused to those who are not asked, or must not answer it. Never answer for a person who did not say so.
+    Callers that are not asked, or must not answer it, are refused. Never answer for a person who did not say so.
     """
     if choice is None:
         raise InvalidArgument("Nobody chose: the person was not asked, or did not answer.", _CHOOSE)

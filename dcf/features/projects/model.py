@@ -11,8 +11,8 @@ from typing import Final
 
 from dcf.errors import InvalidArgument
 from dcf.values.identifiers import check_id
-from dcf.values.instants import to_text
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import RecordCodec, json_method
 from dcf.values.records import record
 
 MOST_PROJECTS: Final = 10_000
@@ -58,21 +58,11 @@ class Project:
     created_by: str
     updated_at: int
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as callers see it."""
-        return {
-            "project": self.project_id,
-            "name": self.name,
-            "paths": [one.as_json() for one in self.paths],
-            "description": self.description,
-            "git": dict(self.git),
-            "features": list(self.features),
-            "metadata": dict(self.metadata),
-            "revision": self.revision,
-            "created_at": to_text(self.created_at),
-            "created_by": self.created_by,
-            "updated_at": to_text(self.updated_at),
-        }
+    as_json = json_method(
+        "project_id name paths description git features metadata revision created_at created_by updated_at",
+        named={"project_id": "project"},
+        times="created_at updated_at",
+    )
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -134,25 +124,31 @@ def place_of(path: str, machine: str | None, *, name: str = "path") -> ProjectPl
     return ProjectPlace(path=tidy, machine=_ANY_MACHINE if machine is None else check_id(machine, "machine"))
 
 
-def write_project(project: Project) -> dict[str, Json]:
-    """Write the stored document of a project."""
-    found = {name: getattr(project, name) for name in _PLAIN}
-    found |= {"git": dict(project.git), "metadata": dict(project.metadata), "features": list(project.features)}
-    return found | {"paths": [[one.path, one.machine] for one in project.paths]}
+class _PlaceCodec:
+    """Writes and reads a place as a list of path and machine."""
+
+    @staticmethod
+    def write(place: ProjectPlace) -> list[str]:
+        return [place.path, place.machine]
+
+    @staticmethod
+    def read(document: Sequence[Json]) -> ProjectPlace:
+        path, machine = document
+        return ProjectPlace(path=path, machine=machine)
 
 
-def read_project(document: Mapping[str, Json]) -> Project:
-    """Read what `write_project` wrote."""
-    return Project(
-        **{name: document[name] for name in _PLAIN},
-        git=document["git"],
-        metadata=document["metadata"],
-        features=tuple(document["features"]),
-        paths=tuple(ProjectPlace(path=path, machine=machine) for path, machine in document["paths"]),
-    )
+_PROJECT: Final = RecordCodec(
+    Project,
+    "project_id name description revision created_at created_by updated_at git metadata features paths",
+    codecs={"paths": _PlaceCodec},
+    strict=True,
+)
 
+write_project: Final = _PROJECT.write
+"""Write the stored document of a project."""
 
-_PLAIN: Final = ("project_id", "name", "description", "revision", "created_at", "created_by", "updated_at")
+read_project: Final = _PROJECT.read
+"""Read what `write_project` wrote."""
 
 
 def _place(given: Json, name: str) -> ProjectPlace:

@@ -67,11 +67,11 @@ def put_project(
     forget_paths: Annotated[
         Sequence[Any] | None,
         Argument(
-            means="Directories that are not its any more.",
+            means="Directories to remove.",
             form="places",
             tool="forget_paths_json",
             option="--forget-path",
-            spelling="A directory that is not its any more; may be repeated.",
+            spelling="A directory to remove; may be repeated.",
             listed=False,
         ),
     ] = None,
@@ -84,7 +84,7 @@ def put_project(
             spelling="Git facts: JSON, a file, or -.",
         ),
     ] = None,
-    description: Annotated[str | None, Argument(means="What it is about.", max_length=20_000)] = None,
+    description: Annotated[str | None, Argument(means="Its purpose.", max_length=20_000)] = None,
     features: Annotated[
         Sequence[Json] | None,
         Argument(
@@ -112,10 +112,10 @@ def put_project(
     budget: Annotated[
         Mapping[str, Json] | None,
         Argument(
-            means="What it may use up, as set_budget has it; {}: anything.",
+            means="Its limits, as set_budget has them; {}: anything.",
             form="object",
             tool="budget_json",
-            spelling="What it may use up: JSON of tokens, cost and currency, seconds, a file, or -. Limits left out"
+            spelling="Its limits: JSON of tokens, cost and currency, seconds, a file, or -. Limits left out"
             " stay, null takes one away, {} all.",
             listed=False,
         ),
@@ -127,7 +127,7 @@ def put_project(
 ) -> Answered[MadeProject] | Refusal:
     """Make a project known, or add to it: call this once where you begin to work in a directory.
 
-    The same call again changes nothing. Paths are added, git facts replaced; another name, description, feature list or
+    A repeated call has no effect. Paths are added, git facts replaced; another name, description, feature list or
     metadata replaces what is there only with the revision that `get_project` showed.
     """
     wish = ProjectWish(

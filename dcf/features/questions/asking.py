@@ -37,6 +37,7 @@ from dcf.features.questions.model import (
 from dcf.features.questions.notes import check_text
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import RecordCodec
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
@@ -155,7 +156,7 @@ def ask(snapshot: Snapshot, request: RunRequest, wish: Ask) -> RunDecision:
     told |= {"choices": list(question.choices)} if question.choices else {}
     told |= {"to": opened(question).whom, "gave_back": wish.give_back, "epoch": question.epoch}
     return Decision(
-        answer=RunAnswer(answer=_asked_answer(question), at=now),
+        answer=RunAnswer(answer=_ANSWER.write(question), at=now),
         changes=replace(
             changes,
             parts=TALK.written(replace(talk, asked=question.number, questions=(*_kept(talk, now), question))),
@@ -194,15 +195,12 @@ def _given_back(snapshot: Snapshot, wish: Ask) -> WriteSet:
     return freed
 
 
-def _asked_answer(question: Question) -> dict[str, Json]:
-    return {
-        "question_id": question.question_id,
-        "state": question.state,
-        "asked": opened(question).whom,
-        "waits_until": to_text(question.until),
-        "gave_back": question.gave_back,
-        "asked_by": question.asked_by,
-    }
+_ANSWER: Final = RecordCodec(
+    Question,
+    "question_id state whom until gave_back asked_by",
+    named={"whom": "asked", "until": "waits_until"},
+    times="until",
+)
 
 
 def _asking(question: Question) -> list[Notice]:

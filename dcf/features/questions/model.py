@@ -4,16 +4,16 @@ The run's document `talk` has all of it. The open questions of a state are in it
 that timer loop, diagnosis and lists need no other document. A lease costs no further read if there was no question.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import field
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from dcf.core.documents.attached import Attached, Holder
 from dcf.core.documents.model import StateDoc
 from dcf.core.documents.parts import Part, every_name, last
 from dcf.features.people.description import Askees
-from dcf.values.instants import from_text, to_text
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import RecordCodec
 from dcf.values.records import record, replace
 from dcf.values.text_pieces import clip
 
@@ -56,7 +56,7 @@ class Question:
     until: int
     choices: tuple[str, ...] = ()
     to: Askees = Askees()
-    for_planner: bool = True
+    for_planner: bool = False
     gave_back: bool = False
     answer: str | None = None
     comment: str | None = None
@@ -68,6 +68,11 @@ class Question:
     def question_id(self) -> str:
         """The id of the question in its run."""
         return f"q{self.number}"
+
+    @property
+    def whom(self) -> str:
+        """In words, who is asked."""
+        return opened(self).whom
 
     @property
     def is_open(self) -> bool:
@@ -84,7 +89,7 @@ class Open:
     asked_at: int
     until: int
     to: Askees = Askees()
-    for_planner: bool = True
+    for_planner: bool = False
 
     @property
     def queues(self) -> tuple[str, ...]:
@@ -116,17 +121,7 @@ class Questioned(Attached):
 
     def as_json(self) -> dict[str, Json]:
         """Return what the document says."""
-        waiting: list[Json] = [
-            {
-                "id": question.question_id,
-                "title": question.title,
-                "since": to_text(question.asked_at),
-                "until": to_text(question.until),
-                **_write_to(question.to, question.for_planner),
-            }
-            for question in self.open
-        ]
-        return {"count": self.count} | ({"open": waiting} if waiting else {})
+        return _QUESTIONED.write(self)
 
     def due_in(self, doc: Holder) -> int | None:  # noqa: ARG002 - whatever else the state waits for
         """Return when the next of them is given up; None if none waits."""
@@ -188,104 +183,35 @@ def opened(question: Question) -> Open:
     )
 
 
+_OPEN: Final = RecordCodec(
+    Open,
+    "question_id title asked_at until to.people to.groups for_planner",
+    named={"question_id": "id", "asked_at": "since", "to.people": "to", "for_planner": "planner"},
+    times="asked_at until",
+    left_out="defaults",
+)
+_QUESTIONED: Final = RecordCodec(Questioned, left_out="defaults", codecs={"open": _OPEN})
+_QUESTION: Final = RecordCodec(
+    Question,
+    "number state visit epoch asked_by text at until choices gave_back answer comment answered_by answered_at "
+    "is_given_up to.people to.groups for_planner",
+    named={"is_given_up": "given_up", "to.people": "to", "for_planner": "planner"},
+    times="at until answered_at",
+    left_out="defaults",
+)
+_TALK: Final = RecordCodec(Questions, codecs={"questions": _QUESTION})
+
+write_talk: Final = _TALK.write
+"""Write the run's document."""
+
+
 def read_questioned(document: Json) -> Questioned | None:
     """Read what a state's document says; None for anything else."""
-    if not isinstance(document, dict):
-        return None
-    waiting = document.get("open")
-    found = tuple(
-        Open(
-            question_id=str(one.get("id")),
-            title=str(one.get("title")),
-            asked_at=from_text(one.get("since")) or 0,
-            until=from_text(one.get("until")) or 0,
-            to=_read_to(one),
-            for_planner=one.get("planner") is True,
-        )
-        for one in (waiting if isinstance(waiting, list) else ())
-        if isinstance(one, dict)
-    )
-    return Questioned(count=_count(document.get("count")), open=found)
-
-
-def write_talk(talk: Questions) -> dict[str, Json]:
-    """Write the run's document."""
-    return {"notes": talk.notes, "asked": talk.asked, "questions": [_write(one) for one in talk.questions]}
+    return _QUESTIONED.read(document) if isinstance(document, dict) else None
 
 
 def read_talk(document: Json) -> Questions:
     """Read the run's document; what is no question in it is left out."""
-    found = document if isinstance(document, dict) else {}
-    kept = found.get("questions")
-    questions = (_read(one) for one in (kept if isinstance(kept, list) else ()) if isinstance(one, dict))
-    return Questions(
-        notes=_count(found.get("notes")),
-        asked=_count(found.get("asked")),
-        questions=tuple(one for one in questions if one.number),
-    )
-
-
-def _write(question: Question) -> dict[str, Json]:
-    written: dict[str, Json] = {
-        "number": question.number,
-        "state": question.state,
-        "visit": question.visit,
-        "epoch": question.epoch,
-        "asked_by": question.asked_by,
-        "text": question.text,
-        "at": to_text(question.at),
-        "until": to_text(question.until),
-        "choices": list(question.choices) or None,
-        "gave_back": question.gave_back or None,
-        "answer": question.answer,
-        "comment": question.comment,
-        "answered_by": question.answered_by,
-        "answered_at": None if question.answered_at is None else to_text(question.answered_at),
-        "given_up": question.is_given_up or None,
-        **_write_to(question.to, question.for_planner),
-    }
-    return {name: value for name, value in written.items() if value is not None}
-
-
-def _read(found: Mapping[str, Any]) -> Question:
-    return Question(
-        number=_count(found.get("number")),
-        state=str(found.get("state")),
-        visit=_count(found.get("visit")),
-        epoch=_count(found.get("epoch")),
-        asked_by=str(found.get("asked_by")),
-        text=str(found.get("text")),
-        at=from_text(found.get("at")) or 0,
-        until=from_text(found.get("until")) or 0,
-        choices=_names(found.get("choices")),
-        to=_read_to(found),
-        for_planner=found.get("planner") is True,
-        gave_back=found.get("gave_back") is True,
-        answer=_string(found.get("answer")),
-        comment=_string(found.get("comment")),
-        answered_by=_string(found.get("answered_by")),
-        answered_at=from_text(found.get("answered_at")),
-        is_given_up=found.get("given_up") is True,
-    )
-
-
-def _write_to(to: Askees, for_planner: bool) -> dict[str, Json]:
-    people = {"to": list(to.people)} if to.people else {}
-    groups = {"groups": list(to.groups)} if to.groups else {}
-    return {**people, **groups, **({"planner": True} if for_planner else {})}
-
-
-def _read_to(found: Mapping[str, Any]) -> Askees:
-    return Askees(people=_names(found.get("to")), groups=_names(found.get("groups")))
-
-
-def _names(value: Json) -> tuple[str, ...]:
-    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
-
-
-def _string(value: Json) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _count(value: Json) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    talk = _TALK.read(document)
+    questions = [question for question in talk.questions if question.number]
+    return talk if len(questions) == len(talk.questions) else replace(talk, questions=tuple(questions))

@@ -32,7 +32,7 @@ class AskedQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweredQuestion:
-    """The answer to a question, its author, and who asked."""
+    """The answer, its author, and the author of the question."""
 
     workflow_id: str
     state: str
@@ -45,7 +45,7 @@ class AnsweredQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectedResult:
-    """The corrected state, and the states whose input is another now."""
+    """The corrected state, and the states whose input has changed."""
 
     workflow_id: str
     state: str

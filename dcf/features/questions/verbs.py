@@ -59,7 +59,7 @@ def leave_note(
     *,
     agent_id: Annotated[
         RequiredPerson,
-        Argument(means="Your agent id.", spelling="Who leaves it; your user name on this machine if left out."),
+        Argument(means="Your agent id.", spelling="Your name; default: your user name on this machine."),
     ],
     state: Annotated[
         StateName | None,
@@ -67,7 +67,7 @@ def leave_note(
     ] = None,
     request_id: RequestId = None,
 ) -> Answered[LeftNote] | Refusal:
-    """Tell the run's planner what is no result, such as what you found odd. Nobody waits for it."""
+    """Tell the run's planner what is no result, such as what you found odd. It needs no answer."""
     may = Scope.OPERATE in current_caller().scopes
     note = Note(text=text, by=agent_id, state=state, is_operator=may)
     done = on.talking.leave_note(workflow_id, note, request_id=request_id)
@@ -84,7 +84,7 @@ def leave_note(
     codes=("unknown_run", "unknown_state", "lease_lost", "lease_expired", "run_over", "too_many"),
     command=Command(
         name="tasks ask",
-        summary="""Ask the planner or people, as the holder of a state; the state is given back until the answer is
+        summary="""Ask the planner or people, as the holder of a state; the state is released until the answer is
         there.
         """,
         example="dcf tasks ask order-42 Price lease-1f EUR-or-USD? --choice EUR --choice USD",
@@ -111,7 +111,7 @@ def ask_question(
         Sequence[str],
         Argument(
             means='Possible answers: ["EUR", "USD"].',
-            spelling="What may be answered; may be repeated. Else any text.",
+            spelling="A possible answer; may be repeated. Else any text.",
             form="texts",
             tool="choices_json",
             option="--choice",
@@ -138,7 +138,7 @@ def ask_question(
     timeout_s: Annotated[
         int,
         Argument(
-            means="Seconds after which you are told that nobody answered.",
+            means="Seconds after which you are notified of a missing answer.",
             spelling="Seconds after which it is given up; a day.",
             ge=1,
             le=LONGEST_WAIT_S,
@@ -148,7 +148,7 @@ def ask_question(
     ] = DEFAULT_WAIT_S,
     request_id: RequestId = None,
 ) -> Answered[AskedQuestion] | Refusal:
-    """Ask the planner or people what you cannot decide. The state is given back until the answer comes.
+    """Ask the planner or people what you cannot decide. The state is released until the answer comes.
 
     Then `await_workflow_event` brings it again, with `questions`.
     """
@@ -228,7 +228,7 @@ def answer_question(
         Argument(
             means="More, beside a choice.",
             max_length=LONGEST_ANSWER,
-            spelling="More, beside the answer.",
+            spelling="More, in addition to the answer.",
             short="-m",
             label="Comment",
         ),
@@ -237,7 +237,7 @@ def answer_question(
         Person,
         Argument(
             means="Who answers; default: the planner.",
-            spelling="Who answers; your user name on this machine if left out.",
+            spelling="Name of the person; default: your user name on this machine.",
             label="Who you are (agent id)",
         ),
     ] = None,

@@ -12,8 +12,8 @@ from typing import Final
 
 from dcf.core.access.model import KEY_CALLER
 from dcf.core.listing.runs import agents_ever
-from dcf.features.artifacts.documents import read_upload
 from dcf.features.artifacts.keys import UPLOADS, upload_entry
+from dcf.features.artifacts.model import read_upload
 from dcf.features.people.keys import asked_in
 from dcf.features.retention.expiring import Expiring, forgotten
 from dcf.store.access.quotas import forget_run

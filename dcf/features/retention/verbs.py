@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 def delete_run(
     on: "Application", workflow_id: RunId, *, reason: Reason = None, request_id: RequestId = None
 ) -> DeletedRun | Refusal:
-    """Delete a run that is over, with its documents, outputs and history, for good.
+    """Delete an ended run permanently, with its documents, outputs and history.
 
     A running run is refused (run_live): cancel it first. A run on hold is refused (on_hold). Repeated, with or without
     a request_id, it finds that the run is gone.
@@ -89,7 +89,7 @@ def hold_run(
     reason: Reason = None,
     request_id: RequestId = None,
 ) -> HeldRun | Refusal:
-    """Put a run on hold, so that nobody deletes it and it does not expire, or release it with hold=false.
+    """Put a run on hold, so that it is not deleted and does not expire, or release it with hold=false.
 
     For records that must be kept, whatever the retention says. It does not stop the run.
     """

@@ -9,7 +9,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import asdict, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
@@ -19,6 +19,7 @@ from dcf.errors import InvalidArgument, TooLarge
 from dcf.features.schedules.timing import Cron, Every, Timing, read_cron, read_every
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json, byte_length
+from dcf.values.record_json.codec import RecordCodec, json_method
 from dcf.values.records import record
 
 MOST_SCHEDULES: Final = 1000
@@ -65,14 +66,12 @@ class ScheduleTrouble:
     hint: str
     at: int
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
-        return {"code": self.code, "message": self.message, "hint": self.hint, "at": to_text(self.at)}
+    as_json = json_method(times="at")
 
 
 @record(frozen=True, slots=True, kw_only=True)
 class TickRecord:
-    """The outcome of a tick, or of `count` ticks in a row from `tick` to `last`.
+    """The outcome of a scheduled time, or of `count` ticks in a row from `tick` to `last`.
 
     `outcome` is started, skipped, failed or, where a person did something, the verb; `why` is a code, `told` words.
     """
@@ -86,19 +85,7 @@ class TickRecord:
     why: str | None = None
     told: str | None = None
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON, without what is empty."""
-        found: dict[str, Json] = {
-            "outcome": self.outcome,
-            "tick": None if self.tick is None else to_text(self.tick),
-            "last": None if self.last is None else to_text(self.last),
-            "count": None if self.count == 1 else self.count,
-            "run": self.run,
-            "why": self.why,
-            "told": self.told,
-            "at": to_text(self.at),
-        }
-        return {name: value for name, value in found.items() if value is not None}
+    as_json = json_method("outcome tick last count run why told at", times="tick last at", left_out="defaults")
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -347,3 +334,30 @@ def _timing_json(timing: Timing) -> dict[str, Json]:
 
 def _is_alike(one: TickRecord, other: TickRecord) -> bool:
     return (one.outcome, one.why, one.run) == (other.outcome, other.why, other.run)
+
+
+class _TimingCodec:
+    """Writes and reads when a schedule ticks; the members tell which kind of timing it is."""
+
+    write = staticmethod(asdict)
+
+    @staticmethod
+    def read(document: Mapping[str, Json]) -> Timing:
+        return Cron(**document) if "text" in document else Every(**document)
+
+
+_SCHEDULE: Final = RecordCodec(
+    Schedule,
+    "name generation workflow run_input planner_agent_id retention_s jitter_s created_at created_by next_at seen_at "
+    "paused_at started skipped failed timing agents tags overlap catch_up stopped trouble waiting starting runs "
+    "project records",
+    codecs={"timing": _TimingCodec, "records": RecordCodec(TickRecord, left_out="none", strict=True)},
+    strict=True,
+    added="project tries",
+)
+
+write_schedule: Final = _SCHEDULE.write
+"""Write the stored document of a schedule."""
+
+read_schedule: Final = _SCHEDULE.read
+"""Read what `write_schedule` wrote."""

@@ -14,7 +14,7 @@ ScheduleActionName: TypeAlias = Literal["pause", "resume", "trigger"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TickOutcome:
-    """The outcome of a tick, or of `count` ticks from `tick` to `last`: `started` (the run), `skipped`, `failed`."""
+    """The outcome of one or `count` scheduled times, `tick` to `last`: `started` (the run), `skipped`, `failed`."""
 
     outcome: str
     at: datetime

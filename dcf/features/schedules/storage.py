@@ -11,8 +11,7 @@ from typing import Generic, TypeVar
 from dcf.core.documents.model import RunStatus
 from dcf.errors import StoreUnsuitable
 from dcf.features.schedules import keys
-from dcf.features.schedules.documents import read_schedule, write_schedule
-from dcf.features.schedules.model import Schedule
+from dcf.features.schedules.model import Schedule, read_schedule, write_schedule
 from dcf.features.schedules.ticking import Running, looked_at
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connection, Connections, checked, exchange

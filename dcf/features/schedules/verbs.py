@@ -105,7 +105,7 @@ def create_schedule(
         Argument(means=AGENTS_MAP, plain=True, form="assignment", tool="agents_map_json"),
     ] = None,
     planner_agent_id: Annotated[
-        OtherAgentId | None, Argument(means="Agent that is told when a run ends.", plain=True, option="--planner")
+        OtherAgentId | None, Argument(means="Agent to notify when a run ends.", plain=True, option="--planner")
     ] = None,
     tags: Annotated[
         Sequence[str], Argument(means="More tags of its runs.", plain=True, form="texts", tool="tags_json")
@@ -115,14 +115,17 @@ def create_schedule(
     ] = None,
     project: Annotated[ProjectId | None, Argument(means="Project that its runs belong to.", plain=True)] = None,
     overlap: Annotated[
-        OverlapName, Argument(means="A tick while a run goes on: none, after its end, or beside it.")
+        OverlapName,
+        Argument(means="If a run is still open at a scheduled time: start none, one after its end, or one at once."),
     ] = "skip",
     catch_up: Annotated[
         CatchUpName, Argument(means="Ticks that were missed: no run, one for all, one for each (100 at most).")
     ] = "none",
     jitter_s: Annotated[
         int,
-        Argument(means="Starts are spread over so many seconds.", listed=False, ge=0, le=MOST_JITTER_S, form="span"),
+        Argument(
+            means="Maximum random delay of a start, in seconds.", listed=False, ge=0, le=MOST_JITTER_S, form="span"
+        ),
     ] = 0,
     reason: Reason = None,  # noqa: ARG001 - the audit trail has it
 ) -> Answered[CreatedSchedule] | Refusal:
@@ -186,7 +189,7 @@ def _definition(
     also=(
         Command(
             name="schedules show",
-            summary="Show a schedule: its next tick, and what became of the latest ones, with their runs.",
+            summary="Show a schedule: its next time, and the outcome of the latest ones, with their runs.",
             positional=("name",),
             fixed={"limit": 1, "cursor": None},
             show=f"{_SHOW}:show_schedule",
@@ -207,7 +210,7 @@ def list_schedules(
         PrintedCursor, Argument(means="next_cursor of the answer before.", plain=True, max_length=54)
     ] = None,
 ) -> Answered[ListedSchedules]:
-    """List schedules, or show one (name): the next tick, what became of the latest, what keeps it from starting."""
+    """List schedules, or show one (name): the next time, the outcome of the latest, the reason for not starting."""
     if name is not None:
         schedule = shown(_of_project(on.schedules.read(name), project))
         return Answered(ListedSchedules, {"schedules": [schedule], "next_cursor": None})
@@ -236,7 +239,7 @@ def list_schedules(
     also=(
         Command(
             name="schedules pause",
-            summary="Let a schedule start nothing until `dcf schedules resume`. Runs that go on are left alone.",
+            summary="Let a schedule start nothing until `dcf schedules resume`. Running runs are left alone.",
             fixed={"action": "pause", "request_id": None},
             show=f"{_SHOW}:show_operated",
         ),
@@ -267,10 +270,10 @@ def operate_schedule(
         RequestId, Argument(means="Of a trigger: repeated with it, the call finds the run that it started.")
     ] = None,
 ) -> Answered[OperatedSchedule] | Refusal:
-    """Pause a schedule, let it go on, or start a run of it now (trigger: out of turn, whatever runs, paused or not).
+    """Pause or resume a schedule, or start a run of it now (trigger: out of turn, whatever runs, paused or not).
 
-    What a paused one missed is caught up as its catch_up says. One that stopped, since the API key of its creator is
-    gone, is resumed too: its runs are then yours.
+    A resumed schedule catches up missed runs by its catch_up. If it stopped, since the API key of its creator is
+    gone, its runs are then yours.
     """
     _own(on, name)
     by = current_caller().name
@@ -318,7 +321,7 @@ def delete_schedule(
     *,
     reason: Reason = None,  # noqa: ARG001 - the audit trail has it
 ) -> DeletedSchedule:
-    """Delete a schedule for good; the runs that it started stay. Repeated, it finds that it is gone."""
+    """Delete a schedule permanently; the runs that it started stay. Repeated, it finds that it is gone."""
     existed = _may_delete(on, name) and on.schedules.delete(name)
     return DeletedSchedule(existed=existed, hint=f"Its runs stay: `list_runs(tag=schedule:{name})` shows them.")
 

@@ -21,6 +21,7 @@ from dcf.features.journal.model import EntryKind, JournalEntry
 from dcf.features.project_files.model import FileKind, FoundFile
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, dump
+from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
 from dcf.values.secret_shapes import redact
 from dcf.values.text_pieces import clip
@@ -80,16 +81,7 @@ class SearchHit:
     at: int = 0
     where: dict[str, Json] = field(default_factory=dict)
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
-        return {
-            "type": self.type.value,
-            "id": self.entity_id,
-            "title": self.title,
-            "snippet": self.snippet,
-            "score": self.score,
-            **self.where,
-        }
+    as_json = json_method("type entity_id title snippet score **where", named={"entity_id": "id"})
 
 
 FILES: Final[Mapping[Corpus, FileKind]] = {

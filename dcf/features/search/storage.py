@@ -7,8 +7,7 @@ names of the states come first; artifacts and units one.
 from collections.abc import Sequence
 from typing import Final
 
-from dcf.features.artifacts.documents import read_artifact
-from dcf.features.artifacts.model import Artifact
+from dcf.features.artifacts.model import Artifact, read_artifact
 from dcf.features.growing.model import Unit, read_unit
 from dcf.features.search.ranking import OutputText
 from dcf.store.connection.commands import Command

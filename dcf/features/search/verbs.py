@@ -60,7 +60,7 @@ def search(
     ] = None,
     limit: Annotated[int, Argument(means="Most results.", plain=True, ge=1, le=MOST_HITS)] = 10,
 ) -> Answered[SearchedAll]:
-    """Search what is known, indexed files, and what runs wrote, at once: all words, and "a phrase" as it stands."""
+    """Search what is known, indexed files, and what runs wrote, at once: all words, or "a phrase" exactly."""
     if workflow_id is not None:
         on.runs.read(workflow_id)
     request = SearchRequest(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenLine:
-    """Whether the line is written, and how many more may follow under this lease."""
+    """Whether the line was recorded, and how many more may follow under this lease."""
 
     workflow_id: str
     state: str

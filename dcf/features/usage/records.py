@@ -21,7 +21,7 @@ class UsageSums:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSums:
-    """The usage of a run, an agent or a project: in all, and by its parts. Money is text, by currency.
+    """The usage of a run, an agent or a project: in all, and its parts. Money is text, by currency.
 
     `next_cursor` is there where a run has more states than one answer shows.
     """

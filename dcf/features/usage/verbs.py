@@ -31,7 +31,7 @@ _STATES: Final = 100
 _PARTS: Final = ("total", "states", "agents", "models", "budget", "days", "period", "next_cursor")
 
 USAGE: Final = (
-    'What the work used up: {"tokens_in": 900, "tokens_out": 120, "cost": "0.25", "currency": "EUR", "seconds": 12.5, '
+    'Usage of the work: {"tokens_in": 900, "tokens_out": 120, "cost": "0.25", "currency": "EUR", "seconds": 12.5, '
     '"model": "m"}.'
 )
 
@@ -39,7 +39,7 @@ UsedUp = Annotated[
     Mapping[str, Json] | None,
     Argument(
         means=USAGE,
-        spelling='What the work used up: \'{"tokens_in": 900, "cost": "0.25", "currency": "EUR"}\', or a file.',
+        spelling='Usage of the work: \'{"tokens_in": 900, "cost": "0.25", "currency": "EUR"}\', or a file.',
         form="object",
         tool="usage_json",
         listed=False,
@@ -88,9 +88,9 @@ def read_usage(
     cursor: Annotated[
         str | None,
         Argument(
-            means="To go on: next_cursor of the answer before.",
+            means="The next_cursor of the answer before.",
             plain=True,
-            spelling="Go on with more states: printed below.",
+            spelling="Cursor to more states, printed below.",
             pattern=r"^[0-9]{1,6}$",
         ),
     ] = None,
@@ -171,7 +171,8 @@ def set_budget(
 ) -> GivenBudget | Refusal:
     """Say what a run may use up: tokens (in and out), money, seconds. Limits left out stay; {} takes all away.
 
-    The completion that reaches it blocks the run: nobody gets a lease until a higher budget is set, or it is cancelled.
+    The completion that reaches it blocks the run: no lease is granted until a higher budget is set, or the run is
+    cancelled.
     """
     require_planner(on, workflow_id)
     change = read_budget_change(budget)

@@ -14,6 +14,7 @@ from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import Documents, Verdict, micros
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, load
+from dcf.values.record_json.codec import RecordCodec
 from dcf.values.records import record
 from dcf.values.webhook_signatures import SECRET_BYTES, secret_text
 
@@ -78,10 +79,10 @@ class Webhooks:
 
         def decide(document: Json, now: int) -> Verdict[tuple[Webhook, bool]]:
             if document is not None:
-                known = _read(document)
+                known = _WEBHOOK.read(document)
                 found = replace(known, url=url, lease_ttl_s=lease_ttl_s)
                 made = known.keys[0].key_id == key.key_id  # the reply to an earlier try was lost
-                return Verdict(answer=(found, made), changed=found != known, write=_write(found))
+                return Verdict(answer=(found, made), changed=found != known, write=_WEBHOOK.write(found))
             found = Webhook(
                 agent_id=agent_id,
                 url=url,
@@ -92,7 +93,7 @@ class Webhooks:
                 created_by=created_by,
             )
             listed = ("ZADD", webhook_keys.WEBHOOKS, "NX", now, agent_id)
-            return Verdict(answer=(found, True), changed=True, write=_write(found), announcements=(listed,))
+            return Verdict(answer=(found, True), changed=True, write=_WEBHOOK.write(found), announcements=(listed,))
 
         return self._documents.transact(webhook_keys.webhook(agent_id), decide)
 
@@ -123,7 +124,7 @@ class Webhooks:
     def get(self, agent_id: str) -> Webhook | None:
         """Return a webhook; None if there is none of this agent."""
         document, _ = self._documents.read(webhook_keys.webhook(agent_id))
-        return None if document is None else _read(document)
+        return None if document is None else _WEBHOOK.read(document)
 
     def all(self) -> list[Webhook]:
         """Return all webhooks, oldest first."""
@@ -131,7 +132,7 @@ class Webhooks:
         named = [webhook_keys.webhook(member.decode()) for member in members]
         form = self._connections.form
         found = self._connections.send(*map(form.read, named)) if named else []
-        return [_read(load(text)) for text in map(form.text, found) if text is not None]
+        return [_WEBHOOK.read(load(text)) for text in map(form.text, found) if text is not None]
 
     def now(self) -> float:
         """Return the server time in seconds since the epoch."""
@@ -169,9 +170,9 @@ class Webhooks:
         def decide(document: Json, now: int) -> Verdict[Webhook | None]:
             if document is None:
                 return Verdict(answer=None)
-            known = _read(document)
+            known = _WEBHOOK.read(document)
             found = change(known, now)
-            return Verdict(answer=found, changed=found != known, write=_write(found))
+            return Verdict(answer=found, changed=found != known, write=_WEBHOOK.write(found))
 
         return self._documents.transact(webhook_keys.webhook(agent_id), decide)
 
@@ -181,17 +182,4 @@ def _new_key() -> SigningKey:
     return SigningKey(key_id=f"whk_{secrets.token_hex(_KEY_ID_BYTES)}", secret=secret, created_at=0)
 
 
-def _write(one: Webhook) -> Json:
-    return {
-        "agent_id": one.agent_id,
-        "url": one.url,
-        "keys": [{"key_id": key.key_id, "secret": key.secret, "created_at": key.created_at} for key in one.keys],
-        "token_secret": one.token_secret,
-        "lease_ttl_s": one.lease_ttl_s,
-        "created_at": one.created_at,
-        "created_by": one.created_by,
-    }
-
-
-def _read(document: Json) -> Webhook:
-    return Webhook(**{**document, "keys": tuple(SigningKey(**key) for key in document["keys"])})
+_WEBHOOK: Final = RecordCodec(Webhook, strict=True)

@@ -12,8 +12,9 @@ from typing import Final
 from dcf.core.documents.model import StateDoc, Status
 from dcf.core.listing.cursors import unknown_cursor
 from dcf.errors import InvalidArgument
-from dcf.values.instants import from_text, to_text
+from dcf.values.instants import from_text
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
 
 LONGEST_PAGE: Final = 200
@@ -119,25 +120,18 @@ class WorkItem:
     outcome: str | None = None
     why: str | None = None
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON, without what is not known."""
-        shown: dict[str, Json] = {
-            "workflow_id": self.workflow_id,
-            "state": self.state,
-            "status": str(self.status),
-            "title": self.title if self.title != self.state else None,
-            "workflow_name": self.workflow_name,
-            "project": self.project,
-            "attempt": self.attempt,
-            "since": None if self.since is None else to_text(self.since),
-            "holder": self.holder,
-            "lease_expires_at": None if self.expires_at is None else to_text(self.expires_at),
-            "agents": list(self.agents) or None,
-            "skills": list(self.skills) or None,
-            "outcome": self.outcome,
-            "why": self.why,
-        }
-        return {name: value for name, value in shown.items() if value is not None}
+    as_json = json_method(
+        "workflow_id state status own_title workflow_name project attempt since holder expires_at agents skills "
+        "outcome why",
+        named={"own_title": "title", "expires_at": "lease_expires_at"},
+        times="since expires_at",
+        left_out="empty",
+    )
+
+    @property
+    def own_title(self) -> str | None:
+        """Its title, if that says more than its name."""
+        return self.title if self.title != self.state else None
 
 
 @record(frozen=True, slots=True, kw_only=True)

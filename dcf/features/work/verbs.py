@@ -41,7 +41,7 @@ def _said(answer: Mapping[str, Any]) -> str:
     codes=("unknown_run", "nothing_ready", "work_limit_reached"),
     command=Command(
         name="states ls",
-        summary="""List what there is to do across all runs: what is held, what is ready, what stands still.""",
+        summary="""List the states of all runs: leased, ready or stuck.""",
         example="dcf states ls --agent pricing-1 --status ready",
         show="dcf.cli.features.work:show_work",
         fixed={"claim": False, "lease_ttl_s": 300, "request_id": None, "whole_input": False},
@@ -58,7 +58,7 @@ def find_work(
         AgentId,
         Argument(
             means="Your agent id; leave out to see everybody's.",
-            spelling="What this agent holds, or may take.",
+            spelling="The states that this agent holds, or may acquire.",
             option="--agent",
         ),
     ] = None,
@@ -96,7 +96,7 @@ def find_work(
 ) -> Answered[FoundWork] | RefusedWith:
     """Find work across all runs: what you hold and what is ready for you, the oldest run first; with claim take one.
 
-    A page may be short, even empty, and go on: call again with next_cursor until it is null.
+    A page may be short or empty with more to come: call again with next_cursor until it is null.
     """
     if workflow_id is not None:
         on.control_plane.run(workflow_id)

@@ -165,7 +165,7 @@ def _error_of(scope: Scope, node: ast.expr) -> tuple[str, Code]:
         return name, constant("")
     cause = defined(scope.value(node.args[0]))
     if cause.type != STR or len(node.args) > 1 or node.keywords:
-        raise Refusal(node, f"An error has one text; this is {cause.type}.", "Write f'...'.")
+        raise Refusal(node, f"An error has one text; this is {cause.type}.", "Write f'...', or text or 'no reason'.")
     return name, cause
 
 

@@ -4,15 +4,14 @@ Middleware of the SDK's server. It stands before the profile's tools as `dcf age
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from mcp.server.context import CallNext, ServerRequestContext
-from pydantic import BaseModel
 
 from dcf.errors import DcfError
 from dcf.local.deepwork.project_calls import PROFILE, DeepWorkCall, is_one
 from dcf.local.deepwork.reviews import Reviewing
+from dcf.local.deepwork.tool_calls import CallsHere
 from dcf.local.working_root import WorkingDirectory
 from dcf.profiles.profile import NotDone
 from dcf.values.json_text import Json
@@ -36,7 +35,7 @@ class ProjectServer:
             return await call_next(ctx)
         arguments = dict(params.get("arguments") or {})
         arguments.pop("root", None)
-        inner = _CallsHere(ctx, call_next)
+        inner = CallsHere(ctx, call_next)
         work = DeepWorkCall(name, arguments, self.place, inner, self.reviewing)
         try:
             prepared = await work.prepared()
@@ -52,26 +51,6 @@ class ProjectServer:
             return _refused(f"{error.message} {error.hint}")
         except NotDone as refused:
             return _refused(refused.failure.sentence)
-
-
-@record(frozen=True, slots=True)
-class _CallsHere:
-    """Calls of the profile's tools in this process, for the client of a request."""
-
-    ctx: Context
-    call_next: CallNext
-
-    @property
-    def meta(self) -> Mapping[str, Any] | None:
-        """The client's description of itself."""
-        return (self.ctx.params or {}).get("_meta")
-
-    async def passed_on(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the result of a call."""
-        found = await self.call_next(replace(self.ctx, params=params))
-        if isinstance(found, BaseModel):
-            return found.model_dump(by_alias=True, mode="json", exclude_none=True)
-        return dict(found or {})
 
 
 def _refused(sentence: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
 
 _FENCE: Final = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
@@ -24,10 +25,7 @@ class CriterionResult:
     passed: bool
     feedback: str | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        """Return what is sent with a verdict."""
-        told = {"criterion": self.criterion, "passed": self.passed}
-        return told if self.feedback is None else {**told, "feedback": self.feedback}
+    as_json = json_method(left_out="defaults")
 
 
 @record(frozen=True, slots=True, kw_only=True)

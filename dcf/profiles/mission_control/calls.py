@@ -15,9 +15,13 @@ WorkflowId = Annotated[str, Field(description="The workflow_id that start_workfl
 PhaseId = Annotated[str, Field(description="The phase_id that start_phase returned.")]
 TaskId = Annotated[str, Field(description="The task_id that start_task returned.")]
 Positive = Annotated[int, Field(gt=0)]
+Place = Annotated[str, Field(max_length=200)]
+"""Identity of a directory on an agent's machine."""
+
 AgentId = Annotated[str, Field(min_length=1, max_length=64)]
 
 _LONGEST_FILE: Final = 256 * 1024
+_LONGEST_PATH: Final = 4096
 
 
 class WorkflowFiles(ProfileArguments):
@@ -28,13 +32,20 @@ class WorkflowFiles(ProfileArguments):
     agents: dict[str, list[str] | None] = Field(default_factory=dict)
 
 
+class SearchedProject(ProfileArguments):
+    """The directory in which a helper looked for the files of a workflow, and the names of the workflows in it."""
+
+    directory: Annotated[str, Field(max_length=_LONGEST_PATH)]
+    workflows: list[str] = Field(default_factory=list)
+
+
 class StartWorkflowCall(ProfileArguments):
     """Open a workflow (orchestrator). Then start_phase for each phase before its sub-agents are launched.
 
     With the name of a directory of .claude/workflows its phases, order and checkpoints are those of workflow.md.
     """
 
-    name: Name
+    name: Name | None = Field(default=None, description="Default: the only workflow in .claude/workflows.")
     description: str | None = None
     plan: str | None = Field(default=None, description="Legacy: a plan as JSON text.")
     objective: str | None = None
@@ -45,6 +56,8 @@ class StartWorkflowCall(ProfileArguments):
     scope: str | None = None
     constraints: str | None = None
     workflow_files: WorkflowFiles | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
+    searched: SearchedProject | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
+    place: Place | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
 
 
 class StartPhaseCall(ProfileArguments):
@@ -55,7 +68,7 @@ class StartPhaseCall(ProfileArguments):
 
     workflow_id: WorkflowId
     number: Positive
-    name: Name
+    name: Name | None = Field(default=None, description="Default: its name in the plan.")
     description: str | None = None
     is_parallel: bool = Field(default=False, description="Several tasks at once; their areas should not overlap.")
     members: list[AgentId] | None = Field(
@@ -68,21 +81,25 @@ class StartPhaseCall(ProfileArguments):
 class StartTaskCall(ProfileArguments):
     """Begin a task of an open phase (sub-agent): call this before you work, and complete_task when done.
 
-    The same call again while the task is in progress returns the same task.
+    The same call again while the task is in progress returns the same task. Give name and goal, if your phase has
+    several tasks.
     """
 
-    workflow_id: WorkflowId
     phase_id: PhaseId
+    workflow_id: str | None = Field(default=None, description="Default: the workflow of the phase.")
     parent_task_id: str | None = None
-    caller_type: Literal["orchestrator", "subagent"]
-    agent_name: str | None = Field(default=None, description="Your name; a subagent must give it.")
-    name: Name
-    goal: str
+    caller_type: Literal["orchestrator", "subagent"] = "subagent"
+    agent_name: str | None = Field(
+        default=None, description="Your name; a subagent must give it, unless the plan has one agent for the phase."
+    )
+    name: Name | None = Field(default=None, description="Default: your name and that of the phase.")
+    goal: str | None = Field(default=None, description="Default: your scope in the plan.")
     areas: list[str] | None = Field(
         default=None, description="Globs of the paths that this task changes, as src/api/**."
     )
     snapshot_id: str | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
     snapshot_type: str | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
+    worktree: Place | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
 
 
 class LogMilestoneCall(ProfileArguments):
@@ -157,21 +174,23 @@ class CompleteTaskCall(ProfileArguments):
 
 
 class CompletePhaseCall(ProfileArguments):
-    """End a phase (orchestrator), after all of its tasks."""
+    """End a phase (orchestrator), after all of its tasks. The outputs of its plan must be there."""
 
     phase_id: PhaseId
     status: Literal["completed", "failed"]
     summary: str | None = None
+    outputs_found: list[str] | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
 
 
 class CompleteWorkflowCall(ProfileArguments):
     """End a workflow (orchestrator), after all of its phases."""
 
-    workflow_id: WorkflowId
-    status: Literal["completed", "failed", "partial"]
-    summary: str
+    workflow_id: str | None = Field(default=None, description="Default: the only one that you have in progress.")
+    status: Literal["completed", "failed", "partial"] = "completed"
+    summary: str | None = None
     achievements: list[str] | None = None
     limitations: list[str] | None = None
+    place: Place | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)
 
 
 class FilterCall(ProfileArguments):
@@ -185,6 +204,9 @@ class FilterCall(ProfileArguments):
 class GetContextCall(ProfileArguments):
     """Read where a workflow stands: after a restart, to monitor, and to check for blockers."""
 
-    workflow_id: WorkflowId
-    include: list[Literal["decisions", "milestones", "blockers", "tasks", "phase_summary"]]
+    workflow_id: str | None = Field(default=None, description="Default: the only one in progress.")
+    include: list[Literal["decisions", "milestones", "blockers", "tasks", "phase_summary"]] = Field(
+        default=["phase_summary", "tasks", "blockers"]
+    )
     filter: FilterCall | None = None
+    place: Place | None = Field(default=None, json_schema_extra=_FROM_THE_HELPER)

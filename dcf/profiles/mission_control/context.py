@@ -3,15 +3,18 @@
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Final
 
-from dcf.profiles.growing_runs import Grown, RunUnit, instant, read_run, seconds_between
+from dcf.profiles.growing_runs import Grown, RunUnit, instant, seconds_between
 from dcf.profiles.mission_control.calls import FilterCall, GetContextCall
+from dcf.profiles.mission_control.current import workflow_of
 from dcf.profiles.mission_control.plans import Phase, open_checkpoints, planned
 from dcf.profiles.mission_control.words import (
     PHASE_BEGUN,
     PHASE_ENDED,
     Notes,
+    PhaseEnd,
     begun_at,
     counted,
+    end_of,
     ended_at,
     is_checkpoint,
     is_parallel,
@@ -67,17 +70,18 @@ async def context_of(native: Native, args: GetContextCall) -> Json:
     wanted = args.filter or FilterCall()
     if wanted.since is not None:
         _check(wanted.since)
+    run = await workflow_of(native, args.workflow_id, args.place)
     seen = _Seen(
-        run=await read_run(native, args.workflow_id),
-        entries=tuple([one async for one in journal(native, args.workflow_id)]),
+        run=run,
+        entries=tuple([entry async for entry in journal(native, run.run)]),
         wanted=wanted,
     )
     phases = seen.phases
     running = [one for one in phases if phase_status(one, seen.notes(one)) == "IN_PROGRESS"]
     current = next(iter(running or phases[-1:]), None)
     answer: dict[str, Json] = {
-        "workflow_id": args.workflow_id,
-        "workflow_name": seen.run.meta.get("title") or args.workflow_id,
+        "workflow_id": run.run,
+        "workflow_name": run.meta.get("title") or run.run,
         "workflow_status": run_status(seen.run.status),
         "current_phase": None if current is None else number_of(current.name),
         "total_phases": max(len(phases), int(seen.run.input("total_phases") or 0)),
@@ -112,11 +116,16 @@ def is_open(run: Grown, statuses: Mapping[int, str]) -> bool:
     return "IN_PROGRESS" in statuses.values()
 
 
-async def phase_statuses(native: Native, run: Grown) -> dict[int, str]:
+async def phase_ends(native: Native, run: Grown) -> dict[int, PhaseEnd]:
     """Return how the phases that were begun stand, by number."""
     groups = [one for one in run.units.values() if one.is_group]
     entries = [one async for one in journal(native, run.run, kind="note")] if groups else []
-    return {number_of(one.name): phase_status(one, _notes(entries, one.name)) for one in groups}
+    return {number_of(one.name): end_of(one, _notes(entries, one.name)) for one in groups}
+
+
+async def phase_statuses(native: Native, run: Grown) -> dict[int, str]:
+    """Return the words for these phases, by number."""
+    return {number: end.status for number, end in (await phase_ends(native, run)).items()}
 
 
 async def notes_of(native: Native, run: str, phase: str) -> dict[str, Entry]:
@@ -176,7 +185,13 @@ def _pending(phase: Phase) -> Json:
         "duration_seconds": 0,
         "started_at": None,
         "completed_at": None,
+        **_demanded(phase),
     }
+
+
+def _demanded(phase: Phase | None) -> dict[str, Json]:
+    """Return the files that the plan demands of a phase."""
+    return {"outputs": list[Json](phase.outputs)} if phase is not None and phase.outputs else {}
 
 
 def _phase(seen: _Seen, phase: RunUnit) -> Json:
@@ -196,7 +211,8 @@ def _phase(seen: _Seen, phase: RunUnit) -> Json:
         },
         "duration_seconds": round(sum(seconds_between(one.started_at, one.finished_at) for one in tasks)),
         "started_at": begun_at(notes),
-        "completed_at": ended_at(notes),
+        "completed_at": ended_at(notes) or phase.finished_at,
+        **_demanded(planned(seen.run).get(number_of(phase.name))),
     }
 
 

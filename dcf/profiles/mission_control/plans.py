@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from dcf.authoring.mission_files import read_texts
+from dcf.authoring.mission_files import FOLDER, read_texts, workflow_names
 from dcf.authoring.mission_plans import MissionPlan, MissionTexts, read_plan
 from dcf.profiles import growing_runs
 from dcf.profiles.growing_runs import Grown, RunUnit, read_unit
 from dcf.profiles.ids import id_of
-from dcf.profiles.mission_control.calls import StartPhaseCall, WorkflowFiles
-from dcf.profiles.mission_control.words import checkpoint_name, phase_name, task_status
+from dcf.profiles.mission_control.calls import StartPhaseCall, StartWorkflowCall
+from dcf.profiles.mission_control.completion import ALL_SUCCEED, type_of, unmet_agents
+from dcf.profiles.mission_control.words import PhaseEnd, checkpoint_name, phase_name
 from dcf.profiles.profile import Native, NotDone, refuse
 from dcf.values.identifiers import is_id
 from dcf.values.json_text import Json
@@ -24,12 +25,11 @@ from dcf.values.records import record
 
 _PLAN: Final = "phases"
 _GATE: Final = "checkpoint"
+_GATE_TYPE: Final = "Gate"
+"""Type of the document of a unit whose output waits for a verdict."""
 _MOST_TRIES: Final = 100
 _SHOWN: Final = 10
-_ALL_SUCCEED: Final = "all agents success"
-"""The completion of which dcf judges whether it is so; another one is for the orchestrator to judge."""
-
-_ENDED_WELL: Final = frozenset({"SUCCESS", "PARTIAL_SUCCESS"})
+_LONGEST_SUMMARY: Final = 1000
 
 
 @record(frozen=True, slots=True)
@@ -63,19 +63,35 @@ class Phase:
         """The types of its agents."""
         return [str(one["type"]) for one in self.told.get("agents") or ()]
 
+    @property
+    def outputs(self) -> list[str]:
+        """The files that it must make."""
+        return [str(path) for path in self.told.get("outputs") or ()]
+
+    def goal_of(self, agent: str | None) -> str | None:
+        """Return what an agent does in it, as the plan says."""
+        return "; ".join(self._scopes_of(agent)) or None
+
     def areas_of(self, agent: str | None) -> list[str]:
-        """Return the scopes of an agent that are globs; what is said in words is no area."""
-        found = (one.get("scope") or () for one in self.told.get("agents") or () if one["type"] == agent)
-        return [scope for scopes in found for scope in scopes if " " not in scope]
+        """Return the scopes of an agent that are globs; a scope in words is no area."""
+        return [scope for scope in self._scopes_of(agent) if " " not in scope]
+
+    def _scopes_of(self, name: str | None) -> list[str]:
+        """Return the scopes of the agent's type."""
+        if name is None:
+            return []
+        planned_type = type_of(name, self.agents)
+        agents = [agent for agent in self.told.get("agents") or () if agent["type"] == planned_type]
+        return [scope for agent in agents for scope in agent.get("scope") or ()]
 
 
-def plan_of(name: str, files: WorkflowFiles | None, directory: Path | None) -> MissionPlan | None:
+def plan_of(call: StartWorkflowCall, directory: Path | None) -> MissionPlan | None:
     """Return the plan that the files of a workflow are: those of the call, or of the directory; None without files.
 
     Raise NotDone for a plan that is wrong.
     """
     report = Report()
-    texts = _texts(name, files, directory, report)
+    texts = _texts(call, directory, report)
     plan = None if texts is None else read_plan(texts, report)
     if report.problems:
         shown = "; ".join(str(one) for one in report.problems[:_SHOWN])
@@ -83,11 +99,46 @@ def plan_of(name: str, files: WorkflowFiles | None, directory: Path | None) -> M
     return plan
 
 
-def _texts(name: str, files: WorkflowFiles | None, directory: Path | None, report: Report) -> MissionTexts | None:
+def name_of(call: StartWorkflowCall, directory: Path | None) -> str:
+    """Return the name of the workflow: the only one of the directory, if the call does not name it."""
+    if call.name is not None:
+        return call.name
+    names = _names(call, directory)
+    if len(names) == 1:
+        return names[0]
+    shown = f"There are {', '.join(names)}." if names else f"There is no workflow in {FOLDER}."
+    hint = "Pass the name of the workflow; nothing was changed."
+    raise refuse("invalid_argument", f"name: is required. {shown}", hint, "name")
+
+
+def without_plan(call: StartWorkflowCall, directory: Path | None) -> str:
+    """Return what the orchestrator should know of a workflow without a plan: nothing of it is checked."""
+    where = call.searched.directory if call.searched is not None else None if directory is None else str(directory)
+    rules = "So no order, checkpoint, completion or output of a plan is checked."
+    if where is None:
+        return f"No plan was taken: this server reads the files of no project. {rules}"
+    names = _names(call, directory)
+    others = f" Workflows there: {', '.join(names)}." if names else ""
+    return f"No plan was taken: {where} has no {FOLDER}/{call.name}/workflow.md.{others} {rules}"
+
+
+def _names(call: StartWorkflowCall, directory: Path | None) -> list[str]:
+    if call.searched is not None:
+        return list(call.searched.workflows)
+    return [] if directory is None else workflow_names(directory)
+
+
+def _texts(call: StartWorkflowCall, directory: Path | None, report: Report) -> MissionTexts | None:
+    files, name = call.workflow_files, str(call.name)
     if files is not None:
         agents = {agent: None if tools is None else tuple(tools) for agent, tools in files.agents.items()}
         return MissionTexts(name=name, workflow=files.workflow, definition=files.definition, agents=agents)
     return None if directory is None else read_texts(directory, name, Path.home(), report)
+
+
+def title_of(phase: Phase | None, number: int) -> str:
+    """Return the name of a phase that the call does not name."""
+    return f"Phase {number}" if phase is None else phase.name
 
 
 def planned(read: Grown) -> dict[int, Phase]:
@@ -97,7 +148,7 @@ def planned(read: Grown) -> dict[int, Phase]:
 
 
 async def check_beginning(
-    native: Native, read: Grown, args: StartPhaseCall, phases: Mapping[int, Phase], statuses: Mapping[int, str]
+    native: Native, read: Grown, args: StartPhaseCall, phases: Mapping[int, Phase], ends: Mapping[int, PhaseEnd]
 ) -> None:
     """Raise NotDone for a phase that is not among those of the plan, or that does not begin yet."""
     phase = phases.get(args.number)
@@ -109,7 +160,7 @@ async def check_beginning(
             "number",
         )
     for number in phase.requires:
-        status = statuses.get(number, "PENDING")
+        status = ends[number].status if number in ends else "PENDING"
         if status != "COMPLETED":
             raise refuse(
                 "phase_required",
@@ -118,7 +169,7 @@ async def check_beginning(
                 "number",
             )
     if phase.told.get("checkpoint"):
-        await _pass_checkpoint(native, read, args)
+        await _pass_checkpoint(native, read, args, ends)
 
 
 def not_completed(read: Grown, statuses: Mapping[int, str]) -> list[int]:
@@ -127,18 +178,11 @@ def not_completed(read: Grown, statuses: Mapping[int, str]) -> list[int]:
 
 
 def unmet(read: Grown, number: int) -> list[str]:
-    """Return the agents of a phase without a task that ended well, where the plan wants all to succeed."""
+    """Return the agents of a phase that did not succeed, where the plan wants all to succeed."""
     phase = planned(read).get(number)
-    if phase is None or str(phase.told.get("completion") or "").strip().casefold() != _ALL_SUCCEED:
+    if phase is None or str(phase.told.get("completion") or "").strip().casefold() != ALL_SUCCEED:
         return []
-    tasks = [one for one in read.inside(phase_name(number)) if task_status(one) in _ENDED_WELL]
-    done = {str(one.input("agent_name") or one.holder) for one in tasks}
-    return [agent for agent in phase.agents if not any(_is_of(agent, name) for name in done)]
-
-
-def _is_of(agent: str, name: str) -> bool:
-    """Return True for the name of an agent of this type: the type, or with something behind it, as `auditor-2`."""
-    return name == agent or (name.startswith(agent) and name[len(agent)] in "-_ .:")
+    return unmet_agents(phase.agents, read.inside(phase_name(number)))
 
 
 def members_of(phase: Phase | None, named: Sequence[str] | None) -> list[str]:
@@ -147,24 +191,29 @@ def members_of(phase: Phase | None, named: Sequence[str] | None) -> list[str]:
 
 
 def open_checkpoints(read: Grown) -> list[Json]:
-    """Return the checkpoints that wait for a person, as blockers."""
-    return [
-        {
-            "id": id_of(read.run, one.name),
-            "task_id": id_of(read.run, one.name),
-            "task_name": one.title,
-            "agent_name": one.holder,
-            "type": "CHECKPOINT",
-            "description": f"{one.title}: a person must agree.",
-            "resolution": f"dcf inbox {read.run}",
-            "created_at": one.started_at,
-        }
-        for number in sorted(planned(read))
-        if (one := read.units.get(checkpoint_name(number))) is not None and not one.has_ended
-    ]
+    """Return the checkpoints that wait for a person or were rejected, as blockers."""
+    names = [checkpoint_name(number) for number in sorted(planned(read))]
+    units = [read.units[name] for name in names if name in read.units]
+    return [_blocker(unit) for unit in units if not unit.has_ended]
 
 
-async def _pass_checkpoint(native: Native, read: Grown, args: StartPhaseCall) -> None:
+def _blocker(unit: RunUnit) -> Json:
+    """Return a checkpoint as a blocker: a person is asked, or has rejected it and the orchestrator must act."""
+    waits = unit.doc.get("type") == _GATE_TYPE or unit.output is None
+    rejected = "Call start_phase: it says what is asked for. Do that, then call it with another description."
+    return {
+        "id": id_of(unit.run, unit.name),
+        "task_id": id_of(unit.run, unit.name),
+        "task_name": unit.title,
+        "agent_name": unit.holder,
+        "type": "CHECKPOINT" if waits else "CHECKPOINT_REJECTED",
+        "description": f"{unit.title}: a person {'must agree' if waits else 'did not agree'}.",
+        "resolution": f"dcf inbox {unit.run}" if waits else rejected,
+        "created_at": unit.started_at,
+    }
+
+
+async def _pass_checkpoint(native: Native, read: Grown, args: StartPhaseCall, ends: Mapping[int, PhaseEnd]) -> None:
     """Hand in the checkpoint of a phase, or find that a person has agreed; raise NotDone as long as nobody has."""
     name, agent = checkpoint_name(args.number), native.agent()
     unit = read.units.get(name)
@@ -175,29 +224,38 @@ async def _pass_checkpoint(native: Native, read: Grown, args: StartPhaseCall) ->
         told = f"Phase {args.number} ({args.name}) of '{read.meta.get('title')}' begins once a person agrees."
         made = {"name": name, "title": f"Checkpoint before phase {args.number}", "instructions": told}
         await growing_runs.add(native, read.run, {**made, "gates": [gate], "claim": True}, agent, "checkpoint")
-    elif unit.doc.get("type") != "Gate":
+    elif unit.doc.get("type") != _GATE_TYPE:
         await growing_runs.begin(native, unit, agent)
-    await _ask(native, await read_unit(native, read.run, name), args)
+    done: list[Json] = [
+        {"phase": number, "name": read.units[phase_name(number)].title, **_shown(end)}
+        for number, end in sorted(ends.items())
+    ]
+    await _ask(native, await read_unit(native, read.run, name), args, done)
 
 
-async def _ask(native: Native, unit: RunUnit, args: StartPhaseCall) -> None:
+def _shown(end: PhaseEnd) -> dict[str, Json]:
+    """Return how a phase ended, for the person who decides about the next one."""
+    return {"status": end.status, "summary": None if end.summary is None else end.summary[:_LONGEST_SUMMARY]}
+
+
+async def _ask(native: Native, unit: RunUnit, args: StartPhaseCall, done: list[Json]) -> None:
     """Ask a person. A question that waits stays as the person reads it, and a rejection is reported before another."""
-    asked: Json = {"phase": args.number, "name": args.name, "description": args.description}
+    question: Json = {"phase": args.number, "name": args.name, "description": args.description, "phases_before": done}
     before = unit.output if isinstance(unit.output, Mapping) else None
     if before is None:
-        return await _hand_in(native, unit, asked, args.number)
+        return await _hand_in(native, unit, question, args.number)
     try:
         return await _hand_in(native, unit, before, args.number)
     except NotDone as refused:
         is_new = args.description is not None and args.description != before.get("description")
         if refused.failure.code != "checkpoint_rejected" or not is_new:
             raise
-    return await _hand_in(native, unit, asked, args.number)
+    return await _hand_in(native, unit, question, args.number)
 
 
-async def _hand_in(native: Native, unit: RunUnit, asked: Json, number: int) -> None:
+async def _hand_in(native: Native, unit: RunUnit, question: Json, number: int) -> None:
     try:
-        await growing_runs.end(native, unit, asked)
+        await growing_runs.end(native, unit, question)
     except NotDone as refused:
         if refused.failure.code == "review_running":
             raise refuse(

@@ -12,14 +12,16 @@ from dcf.core.access.model import Scope
 from dcf.profiles import growing_runs
 from dcf.profiles.growing_runs import Grown, RunUnit, read_run, read_unit
 from dcf.profiles.ids import digest_of, id_of, place_of
-from dcf.profiles.mission_control import calls, plans, tasks
-from dcf.profiles.mission_control.context import context_of, is_open, note, notes_of, phase_statuses
+from dcf.profiles.mission_control import calls, outputs, plans, sharing, tasks
+from dcf.profiles.mission_control.context import context_of, is_open, note, notes_of, phase_ends, phase_statuses
+from dcf.profiles.mission_control.current import TAG, workflow_of
 from dcf.profiles.mission_control.words import (
     PHASE_BEGUN,
     PHASE_ENDED,
     begun_at,
     counted,
     ended_at,
+    failure_text,
     files_of,
     is_checkpoint,
     is_parallel,
@@ -29,7 +31,6 @@ from dcf.profiles.mission_control.words import (
     phase_status,
     run_status,
     tokens_of,
-    verified,
 )
 from dcf.profiles.profile import Failure, Native, Profile, Toolbox, refuse
 from dcf.values.json_text import Json, dump
@@ -37,6 +38,7 @@ from dcf.values.json_text import Json, dump
 _BOX: Final = Toolbox()
 _PHASES: Final = {"simple": 2, "standard": 3, "complex": 4}
 _RUN_STATUSES: Final = {"completed": "succeeded", "failed": "failed", "partial": "partial"}
+_ENDS: Final = {"completed": "succeeded", "failed": "failed"}
 _FAILED: Final = "TaskFailed"
 _LONGEST_NAME: Final = 100
 
@@ -44,27 +46,32 @@ _LONGEST_NAME: Final = 100
 @_BOX.tool(calls.StartWorkflowCall, Scope.PLAN)
 async def start_workflow(native: Native, args: calls.StartWorkflowCall) -> Json:
     """Open a run without units; the plan, if there is one, stands in its input."""
-    plan = await anyio.to_thread.run_sync(plans.plan_of, args.name, args.workflow_files, native.directory)
+    name = await anyio.to_thread.run_sync(plans.name_of, args, native.directory)
+    args = args.model_copy(update={"name": name})
+    plan = await anyio.to_thread.run_sync(plans.plan_of, args, native.directory)
     said = {} if plan is None else {"objective": plan.objective, "scope": plan.scope, "constraints": plan.constraints}
     args = args.model_copy(update={name: told for name, told in said.items() if getattr(args, name) is None})
     has_aim = args.objective is not None
     phases = [] if plan is None else [one.as_json() for one in plan.phases]
     total = args.total_phases or len(phases) or (_PHASES[args.profile] if has_aim else 1)
-    about = args.model_dump(exclude={"name", "workflow_files"}, exclude_none=True) | {"total_phases": total}
+    about = args.model_dump(exclude={"name", "workflow_files", "searched"}, exclude_none=True) | {"total_phases": total}
     about |= {"phases": phases} if phases else {}
     opened = await native.call(
         "open_run",
-        name=args.name[:_LONGEST_NAME],
-        title=args.name,
+        name=name[:_LONGEST_NAME],
+        title=name,
         input_json=about,
         project=native.project,
         planner_agent_id=native.agent(),
-        tags_json=["mission-control"],
+        tags_json=[TAG],
     )
     run = str(opened["workflow_id"])
     answer: dict[str, Json] = {"workflow_id": run, "created_at": (await read_run(native, run)).meta.get("created_at")}
     told = {"objective": args.objective, "profile": args.profile.upper(), "total_phases": total}
-    return answer | (told if has_aim else {}) | ({"phases": phases} if phases else {})
+    answer |= told if has_aim else {}
+    if plan is None:
+        return answer | {"warnings": [await anyio.to_thread.run_sync(plans.without_plan, args, native.directory)]}
+    return answer | {"phases": phases}
 
 
 @_BOX.tool(calls.StartPhaseCall, Scope.PLAN, Scope.WORK)
@@ -72,20 +79,23 @@ async def start_phase(native: Native, args: calls.StartPhaseCall) -> Json:
     """Add a group, or find the one with this number; what a group does not have stands in the journal."""
     run, name = args.workflow_id, phase_name(args.number)
     read = await read_run(native, run)
+    if read.has_ended:
+        raise refuse("terminal", "The workflow has ended.", "Start another workflow; nothing was changed.")
     phases = plans.planned(read)
     existing, planned = read.units.get(name), phases.get(args.number)
     members = plans.members_of(planned, args.members)
     if existing is None and phases:
-        await plans.check_beginning(native, read, args, phases, await phase_statuses(native, read))
+        args = args.model_copy(update={"name": args.name or plans.title_of(planned, args.number)})
+        await plans.check_beginning(native, read, args, phases, await phase_ends(native, read))
     if existing is None or members:
-        title = args.name if existing is None else existing.title
+        title = existing.title if existing is not None else args.name or plans.title_of(planned, args.number)
         group = {"name": name, "kind": "group", "title": title, **({"agents": members} if members else {})}
         await growing_runs.add(native, run, group, native.agent(), "start_phase")
     notes = await notes_of(native, run, name)
     if PHASE_BEGUN not in notes:
         at_once = args.is_parallel or (planned is not None and planned.is_parallel)
         details = {"is_parallel": at_once, "description": args.description}
-        text = args.description or f"Phase {args.number}: {args.name}"
+        text = args.description or f"Phase {args.number}: {args.name or plans.title_of(planned, args.number)}"
         notes[PHASE_BEGUN] = await note(native, run, name, PHASE_BEGUN, text, details)
     phase = await read_unit(native, run, name)
     answer: dict[str, Json] = {
@@ -103,14 +113,13 @@ async def start_phase(native: Native, args: calls.StartPhaseCall) -> Json:
 @_BOX.tool(calls.StartTaskCall, Scope.WORK, Scope.PLAN)
 async def start_task(native: Native, args: calls.StartTaskCall) -> Json:
     """Add a unit to the phase, and begin it; or find the same one, if it is in progress."""
-    agent_name = args.agent_name
-    if args.caller_type == "subagent" and not agent_name:
-        raise refuse("invalid_argument", "agent_name: a subagent must give its name.", "Send your name.", "agent_name")
     run, group = place_of(args.phase_id, "phase_id")
-    if run != args.workflow_id:
+    if args.workflow_id not in {None, run}:
         raise refuse("unknown_state", "phase_id is of another workflow.", "Pass a phase of this one.", "phase_id")
     read = await read_run(native, run)
     phase = _phase(read, group)
+    args = tasks.completed(read, args, phase, native.key_agent)
+    agent_name = args.agent_name
     parent = tasks.parent_of(read, args.parent_task_id)
     agent = native.agent(agent_name)
     name = tasks.name_of(read, args, parent, agent)
@@ -173,10 +182,10 @@ async def complete_task(native: Native, args: calls.CompleteTaskCall) -> Json:
         "status": args.status,
         "outcome": args.outcome.model_dump(exclude_none=True),
         "metadata": None if args.metadata is None else args.metadata.model_dump(exclude_none=True),
-        "files_changed": None if args.files_changed is None else args.files_changed.model_dump(),
+        **await _files(native, task, args.files_changed),
     }
     failed = args.status == "failed"
-    error = (_FAILED, dump(output)) if failed else None
+    error = (_FAILED, failure_text(output)) if failed else None
     usage = tokens_of(output)
     await growing_runs.end(native, task, output, error, usage_json=usage)
     done = await read_unit(native, run, name)
@@ -185,8 +194,19 @@ async def complete_task(native: Native, args: calls.CompleteTaskCall) -> Json:
         "workflow_id": run,
         "duration_seconds": round(growing_runs.seconds_between(done.started_at, done.finished_at)),
         "files_changed": files_of(outcome_of(done)),
-        "verification": verified(done),
+        "verification": sharing.verified(done),
     }
+
+
+async def _files(native: Native, task: RunUnit, changed: calls.ChangedFiles | None) -> dict[str, Json]:
+    """Return the files of a task, and those of others in its worktree. A repetition returns those of the first call."""
+    if task.has_ended:
+        stored = outcome_of(task)
+        return {name: stored.get(name) for name in ("files_changed", "files_beside")}
+    if changed is None:
+        return {"files_changed": None, "files_beside": None}
+    separated = sharing.separate(await read_run(native, task.run), task, changed.model_dump())
+    return {"files_changed": dict(separated.files), "files_beside": separated.as_json()}
 
 
 @_BOX.tool(calls.CompletePhaseCall, Scope.PLAN)
@@ -199,21 +219,17 @@ async def complete_phase(native: Native, args: calls.CompletePhaseCall) -> Json:
     if found["in_progress"]:
         raise refuse(
             "tasks_open",
-            f"{found['in_progress']} tasks of the phase are in progress.",
+            f"{found['in_progress']} tasks of the phase are in progress: {tasks.in_progress(read, name)}.",
             "Have them completed first, with complete_task; nothing was changed.",
         )
-    missing = plans.unmet(read, number_of(name)) if args.status == "completed" else []
-    if missing:
-        raise refuse(
-            "completion_not_met",
-            f"By the plan all agents of the phase succeed, and these have no task that did: {', '.join(missing)}.",
-            "Have each do a task (start_task with that agent_name), or say status failed; nothing was changed.",
-        )
-    await native.call("seal_group", workflow_id=run, group=name, reason="complete_phase")
+    notes = await notes_of(native, run, name)
+    warnings = [f"{found['failed']} tasks failed."] if found["failed"] and args.status == "completed" else []
+    if args.status == "completed" and PHASE_ENDED not in notes:
+        warnings += await _completion(native, read, phase, args)
+    await native.call("seal_group", workflow_id=run, group=name, ends=_ENDS[args.status], reason="complete_phase")
     details = {"status": args.status, "summary": args.summary}
     await note(native, run, name, PHASE_ENDED, args.summary or f"The phase is {args.status}.", details)
     notes = await notes_of(native, run, name)
-    warnings = [f"{found['failed']} tasks failed."] if found["failed"] and args.status == "completed" else []
     begun, ended = begun_at(notes), ended_at(notes)
     return {
         "phase_id": args.phase_id,
@@ -228,6 +244,31 @@ async def complete_phase(native: Native, args: calls.CompletePhaseCall) -> Json:
     }
 
 
+async def _completion(native: Native, read: Grown, phase: RunUnit, args: calls.CompletePhaseCall) -> list[str]:
+    """Return what is not known of the end of a phase; raise NotDone if it is not complete as its plan demands."""
+    number = number_of(phase.name)
+    unmet = plans.unmet(read, number)
+    if unmet:
+        raise refuse(
+            "completion_not_met",
+            f"By the plan all agents of the phase succeed, and these did not: {', '.join(unmet)}.",
+            "Have each do its task with success (start_task with that agent_name, also again after a failure), or say "
+            "status failed; nothing was changed.",
+        )
+    planned, existing = plans.planned(read).get(number), args.outputs_found
+    demanded = [] if planned is None else planned.outputs
+    if existing is None and native.directory is not None:
+        existing = await anyio.to_thread.run_sync(outputs.found_outputs, native.directory, demanded)
+    missing, unknown = outputs.missing_outputs(demanded, existing, read.inside(phase.name))
+    if missing:
+        raise refuse(
+            "outputs_missing",
+            f"By the plan the phase has outputs that do not exist: {', '.join(missing)}.",
+            "Have an agent write them into the project (start_task), or say status failed; nothing was changed.",
+        )
+    return [f"It is not known whether outputs of the plan exist: {', '.join(unknown)}."] if unknown else []
+
+
 @_BOX.tool(calls.CompleteWorkflowCall, Scope.PLAN)
 async def complete_workflow(native: Native, args: calls.CompleteWorkflowCall) -> Json:
     """Close the run; a partial success is kept as one."""
@@ -236,7 +277,8 @@ async def complete_workflow(native: Native, args: calls.CompleteWorkflowCall) ->
         "achievements": args.achievements or [],
         "limitations": args.limitations or [],
     }
-    read = await read_run(native, args.workflow_id)
+    read = await workflow_of(native, args.workflow_id, args.place, own=True)
+    run = read.run
     statuses = {} if args.status == "failed" else await phase_statuses(native, read)
     is_judged = args.status == "completed" and not read.has_ended
     left = plans.not_completed(read, statuses) if is_judged else []
@@ -247,13 +289,13 @@ async def complete_workflow(native: Native, args: calls.CompleteWorkflowCall) ->
             "Complete them, or end the workflow as partial or failed; nothing was changed.",
         )
     force = args.status == "failed" or not is_open(read, statuses)
-    await native.call("close_run", workflow_id=args.workflow_id, status=_RUN_STATUSES[args.status], force=force, **said)
-    read = await read_run(native, args.workflow_id)
+    await native.call("close_run", workflow_id=run, status=_RUN_STATUSES[args.status], force=force, **said)
+    read = await read_run(native, run)
     ended = [one for one in read.units.values() if not one.is_group and not is_checkpoint(one)]
     spent = sum(growing_runs.seconds_between(one.started_at, one.finished_at) for one in ended)
     files = {path for one in ended for paths in files_of(outcome_of(one)).values() for path in paths}
     return {
-        "workflow_id": args.workflow_id,
+        "workflow_id": run,
         "status": run_status(read.status),
         **said,
         "metrics": {
@@ -318,6 +360,12 @@ _CODES: Final[Mapping[str, str]] = {
 """The codes of the original. A failure that it does not know has dcf's own code, written as these are."""
 
 
+_HINTS: Final[Mapping[str, str]] = {
+    "run_blocked": "STOP and tell a person: get_context shows the blockers, `dcf inbox` how a person resolves them.",
+}
+"""What to do after a failure of which dcf tells its own clients something else."""
+
+
 def _failed(failure: Failure) -> str | dict[str, Json]:
     """Return a failure as clients know it, with dcf's own code and what to do beside."""
     code = "NOT_FOUND" if failure.code.startswith("unknown_") else failure.code.upper()
@@ -326,7 +374,7 @@ def _failed(failure: Failure) -> str | dict[str, Json]:
         "code": _CODES.get(failure.code, code),
         "message": failure.message,
         "reason": failure.code,
-        "hint": failure.hint,
+        "hint": _HINTS.get(failure.code, failure.hint),
     }
     return told if failure.retry_after_s is None else told | {"retry_after_s": failure.retry_after_s}
 

@@ -1,14 +1,34 @@
 """What `start_task` of the profile `mission-control` adds to a run, and what it warns of. It calls nothing."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from dcf.profiles.growing_runs import TAKEN_FROM, Grown, RunUnit
-from dcf.profiles.ids import digest_of, place_of, slug_of
+from dcf.profiles.ids import digest_of, id_of, place_of, slug_of
 from dcf.profiles.mission_control.calls import StartTaskCall
 from dcf.profiles.mission_control.plans import planned
 from dcf.profiles.mission_control.words import number_of, task_status
 from dcf.profiles.profile import refuse
 from dcf.values.json_text import Json
+
+_LONGEST_NAME: Final = 200
+_MOST_NAMED: Final = 10
+
+
+def completed(read: Grown, args: StartTaskCall, phase: RunUnit, key_agent: str | None) -> StartTaskCall:
+    """Return the call with what it leaves out, as the plan of the phase has it; raise NotDone without an agent."""
+    plan = planned(read).get(number_of(phase.name))
+    types = list(dict.fromkeys(() if plan is None else plan.agents))
+    agent = args.agent_name or key_agent
+    if agent is None and args.caller_type == "subagent":
+        if len(types) != 1:
+            hint = f"Send your name: the plan of the phase has {', '.join(types)}." if types else "Send your name."
+            raise refuse("invalid_argument", "agent_name: a subagent must give its name.", hint, "agent_name")
+        agent = types[0]
+    name = args.name or f"{agent or args.caller_type}: {phase.title}"[:_LONGEST_NAME]
+    goal = args.goal or (plan.goal_of(agent) if plan is not None else None) or phase.title
+    named = args.agent_name if args.caller_type == "orchestrator" else agent
+    return args.model_copy(update={"workflow_id": read.run, "agent_name": named, "name": name, "goal": goal})
 
 
 def parent_of(read: Grown, task_id: str | None) -> str | None:
@@ -24,8 +44,8 @@ def parent_of(read: Grown, task_id: str | None) -> str | None:
 
 def name_of(read: Grown, args: StartTaskCall, parent: str | None, agent: str) -> str:
     """Return the name of the unit: the same for the same call, as long as the task is in progress."""
-    said = (args.phase_id, parent or "", args.caller_type, agent, args.name, args.goal)
-    stem = f"{slug_of(args.name)}-{digest_of(*said)}"
+    identity = (args.phase_id, parent or "", args.caller_type, agent, str(args.name), str(args.goal))
+    stem = f"{slug_of(str(args.name))}-{digest_of(*identity)}"
     names = (stem if number == 1 else f"{stem}-{number}" for number in range(1, len(read.units) + 2))
     return next(name for name in names if name not in read.units or not read.units[name].has_ended)
 
@@ -45,11 +65,19 @@ def unit_of(read: Grown, args: StartTaskCall, phase: RunUnit, name: str, parent:
             "goal": args.goal,
             "snapshot_id": args.snapshot_id,
             "snapshot_type": args.snapshot_type,
+            "worktree": args.worktree,
         },
         "areas": list[Json](args.areas or ([] if plan is None else plan.areas_of(args.agent_name))),
         "claim": True,
     }
     return {key: value for key, value in unit.items() if value is not None}
+
+
+def in_progress(read: Grown, phase: str) -> str:
+    """Return the tasks of a phase that are in progress, with their agents, in words."""
+    tasks = [task for task in read.inside(phase) if task_status(task) == "IN_PROGRESS"]
+    shown = ", ".join(f"{id_of(read.run, task.name)} ({task.holder or 'nobody'})" for task in tasks[:_MOST_NAMED])
+    return shown + (" and more" if len(tasks) > _MOST_NAMED else "")
 
 
 def warnings_of(read: Grown, phase: RunUnit, name: str, parent: str | None, added: Mapping[str, Json]) -> list[str]:

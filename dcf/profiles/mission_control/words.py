@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from dcf.core.text.path_globs import outside
 from dcf.profiles.growing_runs import RunUnit
-from dcf.values.json_text import Json, load
+from dcf.values.json_text import Json, dump, load
+from dcf.values.records import record
 
 PHASE_BEGUN: Final = "phase-begun:"
 PHASE_ENDED: Final = "phase-ended:"
@@ -28,6 +28,10 @@ _RUNS: Final = {
 _TASKS: Final = {"succeeded": "SUCCESS", "failed": "FAILED", "cancelled": "FAILED", "skipped": "SUCCESS"}
 _ISSUES: Final = {"documentation_gap": "DOC_GAP", "bug_encountered": "BUG"}
 _NO_FILES: Final = ("added", "modified", "deleted")
+_LONGEST_FAILURE: Final = 20_000
+_LONGEST_SUMMARY: Final = 500
+_MOST_FILES: Final = 25
+"""Files of each kind that are stored of a failed task, where all of them are too long."""
 
 
 def run_status(status: str) -> str:
@@ -87,6 +91,20 @@ def _details(notes: Notes, key: str) -> Mapping[str, Json]:
     return notes.get(key, {}).get("details") or {}
 
 
+@record(frozen=True, slots=True)
+class PhaseEnd:
+    """How a phase that was begun stands, and what its end said."""
+
+    status: str
+    summary: str | None = None
+
+
+def end_of(phase: RunUnit, notes: Notes) -> PhaseEnd:
+    """Return how a group stands, with the summary of its end."""
+    summary = _details(notes, PHASE_ENDED).get("summary")
+    return PhaseEnd(phase_status(phase, notes), None if summary is None else str(summary))
+
+
 def task_status(task: RunUnit) -> str:
     """Return the word for a unit; a partial success stays one."""
     if task.status == "succeeded" and outcome_of(task).get("status") == "partial_success":
@@ -98,12 +116,25 @@ def outcome_of(task: RunUnit) -> Mapping[str, Json]:
     """Return what its agent said at the end: the output, or what it failed with."""
     if isinstance(task.output, Mapping):
         return task.output
-    told = task.doc.get("last_error")
+    error = task.doc.get("last_error")
     try:
-        found: Json = load(str(told).partition(": ")[2]) if told else None
+        outcome: Json = load(str(error).partition(": ")[2].rpartition("\n")[2]) if error else None
     except ValueError:
-        found = None
-    return found if isinstance(found, Mapping) else {"outcome": {"summary": told}} if told else {}
+        outcome = None
+    return outcome if isinstance(outcome, Mapping) else {"outcome": {"summary": error}} if error else {}
+
+
+def failure_text(output: Mapping[str, Json]) -> str:
+    """Return what a task failed with: its summary for people, and in the last line all of it for `outcome_of`.
+
+    If that is too long, the files beyond the first of each kind are left out.
+    """
+    summary = str((output.get("outcome") or {}).get("summary") or "")[:_LONGEST_SUMMARY]
+    text = f"{summary}\n{dump(output)}"
+    if len(text) <= _LONGEST_FAILURE:
+        return text
+    files = {kind: paths[:_MOST_FILES] for kind, paths in files_of(output).items()}
+    return f"{summary}\n{dump({**output, 'files_changed': files, 'files_beside': None})}"
 
 
 def files_of(outcome: Mapping[str, Json]) -> dict[str, list[str]]:
@@ -117,18 +148,6 @@ def tokens_of(outcome: Mapping[str, Json]) -> dict[str, int] | None:
     found = outcome.get("metadata") or {}
     spent = {"tokens_in": found.get("tokens_input"), "tokens_out": found.get("tokens_output")}
     return {name: int(count) for name, count in spent.items() if count is not None} or None
-
-
-def verified(task: RunUnit) -> dict[str, Json]:
-    """Return which changed files lie outside the areas that the task named; None where the files are not known."""
-    files = files_of(outcome_of(task))
-    paths = [path for paths in files.values() for path in paths]
-    elsewhere = outside(paths, task.areas)
-    if outcome_of(task).get("files_changed") is None:
-        unknown = "Which files changed is not known: no helper on the agent's machine told it."
-        return {"scope_match": None, "unexpected_files": [], "warnings": [unknown]}
-    warnings = [f"{len(elsewhere)} changed files lie outside the areas of the task."] if elsewhere else []
-    return {"scope_match": not elsewhere, "unexpected_files": elsewhere, "warnings": warnings}
 
 
 def counted(tasks: Iterable[RunUnit]) -> dict[str, int]:

@@ -12,7 +12,7 @@ from dcf.core.documents.model import RunStatus
 from dcf.core.listing.events import EventQuery
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.events.history import Happening, History
-from dcf.values.json_text import Json
+from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
 
 MOST_EXAMINED: Final = 5_000
@@ -29,9 +29,7 @@ class EventPage:
     events: tuple[Happening, ...]
     next_cursor: str | None = None
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
-        return {"events": [one.as_json() for one in self.events], "next_cursor": self.next_cursor}
+    as_json = json_method()
 
 
 class Histories:

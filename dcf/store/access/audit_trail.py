@@ -24,7 +24,8 @@ from dcf.store.connection.connections import Connections
 from dcf.store.connection.reserve import freeing
 from dcf.store.keys import table as keys
 from dcf.values.instants import to_text
-from dcf.values.json_text import Json, dump, load
+from dcf.values.json_text import dump, load
+from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
 
 log = logging.getLogger(__name__)
@@ -87,17 +88,7 @@ class AuditEntry:
     outcome: str | None
     of: str | None = None
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
-        return {
-            "id": self.entry_id,
-            "at": self.at,
-            "kind": self.kind,
-            "by": self.by,
-            "change": self.change,
-            "about": dict(self.about),
-            "outcome": self.outcome,
-        } | ({} if self.of is None else {"of": self.of})
+    as_json = json_method(named={"entry_id": "id"}, left_out="defaults")
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -114,7 +114,7 @@ _CLUSTER: Final = 2
 
 @record(frozen=True, slots=True, kw_only=True)
 class Owned:
-    """An entry of a register: whose document it is, its bytes, seconds that it is kept (0: for ever), and its mark.
+    """An entry of a register: whose document it is, its bytes, seconds that it is kept (0: forever), and its mark.
 
     The mark is of the write that made it; for an earlier one's entry, see `settle`.
     """

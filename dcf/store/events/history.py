@@ -9,6 +9,7 @@ from dcf.store.keys.table import RunKeys
 from dcf.store.transaction.event_fields import read_events
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
 
 _MILLISECOND: Final = 1000
@@ -29,10 +30,7 @@ class Happening:
     data: dict[str, Json]
     by: str | None = None
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
-        author = {} if self.by is None else {"by": self.by}
-        return {"id": self.event_id, "at": self.at, "type": self.type, "state": self.state, **self.data, **author}
+    as_json = json_method("event_id at type state **data by", named={"event_id": "id"}, left_out="defaults")
 
 
 class History:

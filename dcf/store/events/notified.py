@@ -6,18 +6,21 @@ depends on them is whether a failure is new.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, field
-from typing import Final
+from dataclasses import field
+from typing import Final, TypeVar
 
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
 from dcf.store.keys.parts import encode_state
 from dcf.store.keys.table import RunKeys
 from dcf.values.json_text import dump, load
+from dcf.values.record_json.codec import RecordCodec
 from dcf.values.records import record, replace
 
 _SENT: Final = "sent:"
 _FAILED: Final = "failed:"
+
+Announced = TypeVar("Announced")
 _TIDY: Final = "if redis.call('EXISTS', KEYS[1]) == 0 then redis.call('DEL', KEYS[2], KEYS[3], KEYS[4]) end"
 
 PLANNER: Final = ""
@@ -91,11 +94,17 @@ class Told:
 
 NEVER_TOLD: Final = Told()
 
+_ANNOUNCEMENT: Final = RecordCodec(Announcement, strict=True, added="counts")
+_FAILURE: Final = RecordCodec(FailedAnnouncement, strict=True)
+
 
 def told_command(run: RunKeys, state: str, found: Announcement | FailedAnnouncement) -> Command:
     """Return the command that records an announcement."""
-    field = _FAILED if isinstance(found, FailedAnnouncement) else _SENT
-    return ("HSET", run.told, f"{field}{encode_state(state)}", dump(asdict(found)))
+    if isinstance(found, FailedAnnouncement):
+        field, document = _FAILED, _FAILURE.write(found)
+    else:
+        field, document = _SENT, _ANNOUNCEMENT.write(found)
+    return ("HSET", run.told, f"{field}{encode_state(state)}", dump(document))
 
 
 class ToldRecords:
@@ -136,15 +145,8 @@ def read_told(states: Sequence[str], replies: list[Reply]) -> dict[str, Told]:
 def _told(names: Sequence[str], replies: list[Reply]) -> Iterator[tuple[str, Told]]:
     for name, sent, failed in zip(names, replies[::2], replies[1::2], strict=True):
         if sent is not None or failed is not None:
-            yield name, Told(sent=_sent(sent), failed=_failed(failed))
+            yield name, Told(sent=_read(_ANNOUNCEMENT, sent), failed=_read(_FAILURE, failed))
 
 
-def _sent(text: bytes | None) -> Announcement | None:
-    return None if text is None else Announcement(**load(text))
-
-
-def _failed(text: bytes | None) -> FailedAnnouncement | None:
-    if text is None:
-        return None
-    found = load(text)
-    return FailedAnnouncement(**{**found, "known": tuple(found["known"])})
+def _read(codec: RecordCodec[Announced], text: bytes | None) -> Announced | None:
+    return None if text is None else codec.read(load(text))

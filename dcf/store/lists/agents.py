@@ -8,7 +8,7 @@ stale, but no record lacks one; readers skip entries without a record.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dcf.errors import InvalidArgument
 from dcf.ports import MAILBOX
@@ -19,7 +19,8 @@ from dcf.store.keys import table as keys
 from dcf.store.lists.shards import in_every_shard, oldest, oldest_commands, place_of
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, dump, load
-from dcf.values.records import record
+from dcf.values.record_json.codec import RecordCodec
+from dcf.values.records import record, replace
 
 if TYPE_CHECKING:
     from dcf.store.connection.commands import Command
@@ -62,6 +63,9 @@ class AgentRecord:
     contact: Mapping[str, Json] = field(default_factory=dict)
 
 
+_RECORD: Final = RecordCodec(AgentRecord, strict=True, added="platform contact")
+
+
 class AgentRecords:
     """The records in Redis."""
 
@@ -72,16 +76,9 @@ class AgentRecords:
         """Write a record and its index entries. If the agent_id has a record, change nothing."""
         (clock,) = self._connections.send(("TIME",))
         at = micros(clock)
-        document = {
-            "agent_id": record.agent_id,
-            "name": record.name,
-            "tags": list(record.tags),
-            "created_at": at,
-            "blocks": dict(record.blocks),
-            "tools": dict(record.tools),
-        }
-        if record.platform != MAILBOX:
-            document |= {"platform": record.platform, "contact": dict(record.contact)}
+        document = _RECORD.write(replace(record, created_at=at))
+        if record.platform == MAILBOX:
+            del document["platform"], document["contact"]
         entries: list[Command] = [("ZADD", key, "NX", at, record.agent_id) for key in self._lists_with(record)]
         self._connections.send(
             *entries,
@@ -99,7 +96,7 @@ class AgentRecords:
         )
         text = form.text(found)
         if text is not None:
-            return _record(load(text))
+            return _RECORD.read(load(text))
         return AgentRecord(agent_id=agent_id, name=agent_id) if inboxes and not gone else None
 
     def platforms_of(self, agent_ids: Sequence[str]) -> dict[str, str]:
@@ -135,7 +132,7 @@ class AgentRecords:
         ids = oldest(self._connections.send(*oldest_commands(smallest, shards)))
         form = self._connections.form
         found = self._connections.send(*(form.read(keys.agent(one)) for one in ids)) if ids else []
-        records = [_record(load(text)) for text in map(form.text, found) if text is not None]
+        records = [_RECORD.read(load(text)) for text in map(form.text, found) if text is not None]
         matching = [one for one in records if set(tags) <= set(one.tags) and name in {None, one.name}]
         return sorted(matching, key=lambda one: (one.created_at, one.agent_id))
 
@@ -191,16 +188,3 @@ def created_text(record: AgentRecord) -> str:
 def lists_of(agent_id: str, name: str, tags: Iterable[str], shards: int) -> list[str]:
     """Return the keys of the sorted sets that list an agent, where lists have so many shards."""
     return [place_of(index, agent_id, shards) for index in (*map(keys.agents_tagged, tags), keys.agents_named(name))]
-
-
-def _record(document: Mapping[str, Json]) -> AgentRecord:
-    return AgentRecord(
-        agent_id=document["agent_id"],
-        name=document["name"],
-        tags=tuple(document["tags"]),
-        created_at=document["created_at"],
-        blocks=document["blocks"],
-        tools=document["tools"],
-        platform=document.get("platform", MAILBOX),
-        contact=document.get("contact", {}),
-    )

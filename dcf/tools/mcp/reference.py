@@ -19,13 +19,13 @@ _HEAD = """# Tools
 
 Made by `make reference`; do not edit.
 
-Below are the MCP tools by toolset (`DCF_TOOLSETS`). `dcf agents tools` lists them on a terminal. What scopes and
-profiles are: [scopes](scopes.md).
+Below are the MCP tools by toolset (`DCF_TOOLSETS`). `dcf agents tools` lists them on a terminal. [Scopes](scopes.md)
+explains scopes and profiles.
 
 **Answers.** Every answer has `status` and `code`: `ok`, or what is wrong. Where it is not `ok`, `error` begins with the
 code, and there may be a `hint` and `retry_after_s`. Each tool lists its own codes. Every tool may also answer
 OF_EVERY_TOOL.
-`next` are the calls to make now, `{"tool", "arguments", "why"}`, ready to be sent but for what stands in angle
+`next` are the calls to make now, `{"tool", "arguments", "why"}`, ready to be sent but for values in angle
 brackets. `problems` are all that is wrong with what was sent, where that can be several things. Below are the fields
 that a tool adds. One without a value is null, as most are where the call is refused; one with `?` is left out instead.
 The same is to be had as JSON Schema: from `dcf agents tools --json`, and in the list of tools as `outputSchema`, where
@@ -33,7 +33,7 @@ the client asks for it with the header `X-DCF-Output-Schemas: true`, or the serv
 
 **Arguments.** Arguments that carry JSON take JSON text and native values alike. Every tool takes `redis_url` as well.
 Some take arguments marked *unlisted*: they are seldom used, or for callers made for older servers, and no list of tools
-has them. Where an agent is marked *who calls*, a key that is bound to an agent may name no other. Tools whose profile
+has them. Where an agent is marked *the caller*, a key that is bound to an agent may name no other. Tools whose profile
 is *none* are for programs: they can be called, and are on no list.
 
 A server also has prompts (plan a workflow, work as an agent, find out why a run does not move), resources
@@ -108,7 +108,7 @@ def _tool(spec: ToolSpec) -> str:
 def _facts(spec: ToolSpec) -> str:
     facts = [f"Scope `{spec.scope.value}`"]
     if spec.read_only:
-        facts.append("changes nothing")
+        facts.append("reads only")
     if spec.destructive:
         facts.append("destroys")
     if not spec.read_only:
@@ -125,7 +125,7 @@ def _table(spec: ToolSpec) -> Iterator[str]:
     for name, schema in rows:
         told = _parameter(schema, spec, name)
         default = "**required**" if told["required"] else f"`{dump(told['default'])}`"
-        speaker = " *Who calls.*" if name == spec.acts_as else ""
+        speaker = " *The caller.*" if name == spec.acts_as else ""
         speaker += " *Unlisted.*" if KEYWORD in schema else ""
         description = in_tools(schema.get("description", "")).replace("|", "\\|")
         yield f"| `{name}` | {told['type']} | {default} | {description}{speaker} |"
@@ -147,12 +147,18 @@ def _answers(spec: ToolSpec) -> Iterator[str]:
     yield "| field | type |"
     yield "|---|---|"
     for name in added:
-        yield f"| {_field(name, schema)} | {_shape(schema['properties'][name])} |"
+        yield f"| {_field(name, schema)} | {_type_of_field(schema['properties'][name])} |"
     yield ""
 
 
 def _field(name: str, record: Mapping[str, Json]) -> str:
     return f"`{name}`" if name in record.get("required", ()) else f"`{name}`?"
+
+
+def _type_of_field(schema: Mapping[str, Json]) -> str:
+    """Return the type of a field of an answer; a type with records is code, and is read as a whole."""
+    shape = _shape(schema)
+    return f"`{shape.replace('`', '')}`" if "{" in shape else shape
 
 
 def _shape(schema: Mapping[str, Json]) -> str:

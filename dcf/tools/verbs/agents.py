@@ -70,9 +70,7 @@ def create_worker_agents(
     ] = None,
     agent_name_prefix: Annotated[
         str | None,
-        Argument(
-            means="What the agents' names begin with; default: wf-, the run's id, -.", listed=False, max_length=100
-        ),
+        Argument(means="Prefix of the agents' names; default: wf-, the run's id, -.", listed=False, max_length=100),
     ] = None,
     agent_name_suffix: Annotated[
         str,

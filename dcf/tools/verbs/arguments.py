@@ -34,7 +34,7 @@ Assigned = Annotated[
         option="--assign",
     ),
 ]
-PlannerId = Annotated[str | None, Argument(means="Agent that is told when the run ends.", pattern=ID)]
+PlannerId = Annotated[str | None, Argument(means="Agent to notify when the run ends.", pattern=ID)]
 Expiry = Annotated[
     int | None, Argument(means="Seconds that the run's keys outlive its finalization.", ge=1, le=31_536_000)
 ]

@@ -116,7 +116,7 @@ def csv_to_stub_config(
 ) -> Answered[WrittenStubConfig] | RefusedWith:
     """Write the configuration of the stub MCP server from CSV tables of tools and cases.
 
-    With any problem nothing is written, and `problems` lists them all. A running stub takes the new file up by itself.
+    With any problem nothing is written, and `problems` lists them all. A running stub loads the new file automatically.
     """
     from dcf.authoring import generation, output  # noqa: PLC0415 - see the docstring of the module
 

@@ -68,7 +68,7 @@ def complete_states(
     results: Annotated[
         Sequence[StateResult],
         Argument(
-            means="What came of each state.",
+            means="The outcome for each state.",
             example=[{"state": "Pricing", "lease_token": "lease-1", "output_json": {"n": 3}}],
             form="records",
             min_length=1,
@@ -84,7 +84,7 @@ def complete_states(
 ) -> Answered[CompletedStates]:
     """Complete several states of a run that you hold, in one call: for programs that work on many states at once.
 
-    Each result is accepted or refused by itself, as `update_workflow_control_plane` would do. With `claim_next` you
+    Each result is accepted or refused separately, as `update_workflow_control_plane` would do. With `claim_next` you
     also get as many next states as there are for you, as ``work``. Repeating the call is safe.
     """
     claim = _Claim(agent_id, lease_ttl_s if claim_next else None, max(1, claim_next))

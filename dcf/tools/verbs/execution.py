@@ -96,7 +96,7 @@ def read_workflow_control_plane(
         Argument(means="Only the states inside this Map or Parallel, ended ones too.", pattern=STATE, max_length=400),
     ] = None,
     cursor: Annotated[
-        Cursor, Argument(means="To go on: next_cursor of the answer before.", plain=True, pattern=STATE)
+        Cursor, Argument(means="The next_cursor of the answer before.", plain=True, pattern=STATE)
     ] = None,
     limit: PageLimit = 1000,
     overview: Annotated[
@@ -265,9 +265,7 @@ def update_workflow_control_plane(
         Argument(means="JSON, or JSON text.", form="json", bytes_setting="max_output_bytes", tool="output_json"),
     ] = MISSING,
     error_name: Annotated[str | None, Argument(means="As OrderRejected.", max_length=200)] = None,
-    error_message: Annotated[
-        str | None, Argument(means="What went wrong, in words.", plain=True, max_length=20_000)
-    ] = None,
+    error_message: Annotated[str | None, Argument(means="The cause, in words.", plain=True, max_length=20_000)] = None,
     claim_next: Annotated[bool, Argument(means="When completing: also lease what is next.")] = False,
     owner_agent_id: Annotated[OwnAgentId | None, Argument(means="Your agent id.", plain=True)] = None,
     lease_ttl_s: Annotated[
@@ -278,7 +276,7 @@ def update_workflow_control_plane(
     attempts_increment: Annotated[int | None, Argument(means="Add to attempts.", ge=0, le=100, listed=False)] = None,
     set_started_at: Annotated[bool, Argument(means="Set started_at to now.", listed=False)] = False,
     set_finished_at: Annotated[
-        bool, Argument(means="Set finished_at to now; completing does it by itself.", listed=False)
+        bool, Argument(means="Set finished_at to now; completing does it automatically.", listed=False)
     ] = False,
     request_id: Annotated[RequestId, Argument(means="Makes a partial write repeatable: same id, once.")] = None,
     output_ttl_secs: Annotated[

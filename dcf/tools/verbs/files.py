@@ -59,7 +59,7 @@ def list_directory(
         str | None, Argument(means="next_cursor of the answer before.", plain=True, max_length=_LONGEST_PATH)
     ] = None,
 ) -> Answered[ListedDirectory] | Refusal:
-    """List what is in a directory; links are shown and not followed. A long list goes on with next_cursor."""
+    """List what is in a directory; links are shown and not followed. A long list continues with next_cursor."""
     listing = _files_of(on).entries(
         path,
         recursive=recursive,
@@ -98,7 +98,7 @@ def read_file(
     length: Annotated[int | None, Argument(means="Most bytes; default: as many as allowed.", ge=1, le=2**26)] = None,
     encoding: _Encoding = "utf-8",
 ) -> ReadFile | Refusal:
-    """Read a file or a part of it; a long one goes on at next_offset. Text is never cut inside a character."""
+    """Read a file or a part of it; a long one continues at next_offset. Text is never cut inside a character."""
     most = min(_files_of(on).max_bytes, on.settings.max_result_bytes // _GROWTH)
     wanted = min(length or most, most)
     is_utf8 = encoding == "utf-8"

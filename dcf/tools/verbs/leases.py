@@ -71,7 +71,9 @@ def acquire_state_lease(
         bool, Argument(means="Take over from a holder whose lease expired.", listed=False)
     ] = True,
     set_running_on_acquire: Annotated[bool, Argument(means="Set the state to running.", listed=False)] = True,
-    attempts_increment: Annotated[int, Argument(means="What this grant counts for.", ge=1, le=100, listed=False)] = 1,
+    attempts_increment: Annotated[
+        int, Argument(means="Attempts that this grant counts as.", ge=1, le=100, listed=False)
+    ] = 1,
 ) -> Answered[AcquiredLease] | RefusedWith:
     """Take the lease on a state before you work on it: only one agent gets it.
 
@@ -189,7 +191,7 @@ def renew_state_lease(
         LeaseTtl | None, Argument(means="New length in seconds; default: as it is.", listed=False)
     ] = None,
     reject_if_expired: Annotated[
-        bool, Argument(means="False revives an expired lease as long as nobody took the state over.", listed=False)
+        bool, Argument(means="False revives an expired lease if no other agent took the state over.", listed=False)
     ] = True,
     touch_only: Annotated[
         bool, Argument(means="Keep the length the lease has, whatever lease_ttl_s says.", listed=False)
@@ -233,7 +235,7 @@ def _taking(call: Mapping[str, Any]) -> str:
         show="dcf.cli.commands.lifecycle:show_released",
         fixed={"force": True, "lease_token": None, "owner_agent_id": None, "clear_owner": True, "epoch": None}
         | {"limited_until": None, "limit_kind": "limit", "attempt_counts": True},
-        summary="End the lease on a state, whoever holds it, so that another agent can take it; its late result is "
+        summary="End another agent's lease on a state so that others can acquire it; its late result is "
         "refused.\n\nIt asks before; --yes skips the question.",
     ),
     page=PageAction(
@@ -253,7 +255,7 @@ def release_state_lease(
     *,
     lease_token: Annotated[LeaseToken | None, Argument(means="The lease_token you hold.", plain=True)] = None,
     owner_agent_id: _Checked = None,
-    force: Annotated[bool, Argument(means="Release whoever holds it; an operator's right.", listed=False)] = False,
+    force: Annotated[bool, Argument(means="End another agent's lease; needs scope operate.", listed=False)] = False,
     clear_owner: Annotated[bool, Argument(means="Forget the owner as well.", listed=False)] = True,
     epoch: Annotated[
         Epoch, Argument(means="Only if the lease still has this epoch; else conflict.", listed=False)

@@ -41,7 +41,7 @@ _WATCH: Final = Next(
 def cancel_run(
     on: "Application", workflow_id: RunId, *, reason: Reason = None, request_id: RequestId = None
 ) -> OperatedRun | Refusal:
-    """End a run at once: call this when its work is not wanted any more.
+    """End a run at once: call this when its work is no longer wanted.
 
     Open states become cancelled, unreached ones skipped; holders are told to stop and their late writes are refused.
     `finalize_workflow` still closes it afterwards.
@@ -66,9 +66,9 @@ def cancel_run(
 def pause_run(
     on: "Application", workflow_id: RunId, *, reason: Reason = None, request_id: RequestId = None
 ) -> OperatedRun | Refusal:
-    """Pause a run: nobody gets a lease until `resume_run`; those who work may renew, finish and release.
+    """Pause a run: no lease is granted until `resume_run`; lease holders may renew, finish and release.
 
-    What follows a completed state waits. Timeouts, retry times and Waits go on as always.
+    What follows a completed state waits. Timeouts, retry times and Waits continue.
     """
     require_planner(on, workflow_id)
     return _operated(workflow_id, on.lifecycle.pause(workflow_id, reason=reason, request_id=request_id))
@@ -90,7 +90,7 @@ def pause_run(
 def resume_run(
     on: "Application", workflow_id: RunId, *, reason: Reason = None, request_id: RequestId = None
 ) -> OperatedRun | Refusal:
-    """Let a paused run go on: the agents of all states that can be taken are told."""
+    """Resume a paused run: the agents of all ready states are notified."""
     require_planner(on, workflow_id)
     return _operated(workflow_id, on.lifecycle.resume(workflow_id, reason=reason, request_id=request_id))
 
@@ -193,8 +193,8 @@ def resolve_state(
 ) -> ResolvedState | Refusal:
     """End one open state by hand, or give it to other agents: use it where its agent cannot finish it.
 
-    One of `output`, `error` and `skip` ends it, as a holder's write would, and a Wait too; `assign` may stand alone or
-    beside. In a Parallel or Map name the state by path; to assign all iterations, by its name.
+    One of `output`, `error` and `skip` ends it, as a holder's write would, or ends a Wait. `assign` may stand alone or
+    be added. In a Parallel or Map name the state by path; to assign all iterations, by its name.
     """
     require_planner(on, workflow_id)
     wish = wish_of(

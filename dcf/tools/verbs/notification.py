@@ -51,7 +51,7 @@ _IsAsync = Annotated[bool, Argument(means="Delivery never waits for the receiver
 _MaxSteps = Annotated[
     int | None, Argument(means="Step limit, where the platform has one.", ge=1, le=1000, listed=False)
 ]
-_OnlyReady = Annotated[bool, Argument(means="Must stay true: nobody is woken in vain.", listed=False)]
+_OnlyReady = Annotated[bool, Argument(means="Must be true: only ready states notify.", listed=False)]
 """What only platforms that run the agent look at, and what callers of the seed's contract may still send."""
 
 
@@ -83,7 +83,7 @@ def notify_next_worker_agent(
     max_steps: _MaxSteps = None,  # noqa: ARG001 - likewise
     include_only_ready: _OnlyReady = True,
 ) -> Answered[NotifiedAgents] | Refusal | RefusedWith:
-    """Wake whoever comes next: call it without `source_state` to start a run, with it after completing a state.
+    """Wake the next agents: call it without `source_state` to start a run, with it after completing a state.
 
     Safe to repeat: receivers drop the same event_id.
     """
@@ -172,7 +172,7 @@ def notify_if_ready(
 ) -> Answered[NotifiedIfReady] | Refusal | RefusedWith:
     """Wake the agent of one state again, if the state can be taken: use it when a run does not move.
 
-    Does nothing when the state waits, is held or is over; skip_reason says which.
+    No effect when the state waits, is leased or has ended; skip_reason says which.
     """
     require_planner(on, workflow_id)
     if not require_ready:

@@ -65,7 +65,7 @@ def create_workflow_control_plane(
     ] = None,
     agents: Assigned = None,
     planner_agent_id: Annotated[
-        PlannerId, Argument(means="Agent that is told when the run ends; usually your own id.", example="pricing-1")
+        PlannerId, Argument(means="Agent to notify when the run ends; usually your own id.", example="pricing-1")
     ] = None,
     project: Annotated[ProjectId | None, Argument(means="Project that the run belongs to.")] = None,
     expiry_secs: Expiry = None,
@@ -157,9 +157,10 @@ def _standing(meta: Meta) -> str:
         question=lambda call: f"Close run {call['workflow_id']} for good? What is open in it is cancelled.",
         show="dcf.cli.commands.lifecycle:show_finalized",
         summary=(
-            "Close a run for good: write its audit record, cancel what is open, delete the agents that were made for "
+            "Close a run permanently: write its audit record, cancel what is open, delete the agents that were made "
+            "for "
             "it.\n\n"
-            "A run that is over is finalized by itself after a time (DCF_FINALIZE_AFTER_S). It asks before; --yes "
+            "An ended run is finalized automatically after a time (DCF_FINALIZE_AFTER_S). It asks before; --yes "
             "skips the question. Repeated, it tells the first result."
         ),
     ),

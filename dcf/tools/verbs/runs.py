@@ -64,13 +64,13 @@ def list_runs(
     blocked: Annotated[bool, Argument(means="Only running runs that an open issue blocks.", listed=False)] = False,
     limit: Annotated[Limit, Argument(means="Items of one page; fewer come if they are large.", plain=True)] = 20,
     cursor: Annotated[
-        Cursor, Argument(means="To go on: next_cursor of the answer before.", plain=True, min_length=1, max_length=100)
+        Cursor, Argument(means="The next_cursor of the answer before.", plain=True, min_length=1, max_length=100)
     ] = None,
 ) -> Answered[ListedRuns]:
     """Find runs, newest first, that meet all filters; begin with stuck=true to see what needs help.
 
-    `counts` has all runs by status. A page may be short, even empty, and go on: call again with next_cursor until it
-    is null.
+    `counts` has all runs by status. A page may be short or empty with more to come: call again with next_cursor until
+    it is null.
     """
     now = time.time_ns() // 1000
     page = on.run_list.list_runs(

@@ -35,7 +35,7 @@ _PreviewChars = Annotated[
     int | None, Argument(means="Length of the previews in characters (1 to 10000).", listed=False, ge=1, le=10_000)
 ]
 _Place = Annotated[
-    str | None, Argument(means="To go on: next_cursor of the answer before.", plain=True, pattern=r"^[0-9]{1,6}$")
+    str | None, Argument(means="The next_cursor of the answer before.", plain=True, pattern=r"^[0-9]{1,6}$")
 ]
 """A cursor that is the number of skills before it."""
 

@@ -92,7 +92,7 @@ def start_run(
     agents: Assigned = None,
     planner_agent_id: Annotated[
         PlannerId,
-        Argument(means="Agent that is told when the run ends; default: the agent of your key.", option="--planner"),
+        Argument(means="Agent to notify when the run ends; default: the agent of your key.", option="--planner"),
     ] = None,
     project: Annotated[
         ProjectId | None, Argument(means="Project that the run belongs to.", plain=True, label="Project (empty: none)")
@@ -169,7 +169,7 @@ def start_run(
         example="dcf runs rerun order-42 --from CalculatePricing",
         summary=(
             "Repeat a run as a new one: from its beginning, or with --from STATE from there, with the input it had.\n\n"
-            "STATE is a state of the workflow itself, not one inside a Parallel or Map. The run may go on or be over. "
+            "STATE is a state of the workflow itself, not one inside a Parallel or Map. The run may be open or ended. "
             "Both runs name each other."
         ),
         show=f"{_COMMANDS}:show_started",
@@ -227,7 +227,7 @@ def rerun(
     """Repeat a run as a new one, of the same definition: from its beginning, or from a state (`from_state`).
 
     With `from_state` the states before it are kept with their outputs, and it gets the input that it had. Works for
-    runs that go on and for ended ones; both runs name each other.
+    open and ended runs; both runs name each other.
     """
     if from_state is not None and input is not MISSING:
         raise InvalidArgument(

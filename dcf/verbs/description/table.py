@@ -196,7 +196,7 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
     ),
     "runs events": CommandRow(
         "read_run_events",
-        "Print the history of a run, in order; with --follow also new events, until the run ends.",
+        "Print what happened in a run, in order; with --follow also what happens next, until the run ends.",
         "dcf.cli.reading.events:events",
     ),
     "runs signal": CommandRow(
@@ -223,14 +223,14 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "search_findings",
         "Find what was learned before: call this before you begin. The best come first, without text the newest.",
     ),
-    "findings show": CommandRow("get_finding", "Read one finding whole, with what became of it."),
+    "findings show": CommandRow("get_finding", "Read one finding whole, with its later results."),
     "findings update": CommandRow(
         "update_finding",
-        "Correct a finding, or say that it does not hold any more: deprecated, or superseded_by a better one.",
+        "Correct a finding, or say that it is no longer true: deprecated, or superseded_by a better one.",
     ),
     "findings delete": CommandRow(
         "delete_finding",
-        "Delete a finding for good, such as one with a secret in it. What only does not hold any more is deprecated.",
+        "Delete a finding permanently, such as one with a secret in it. Deprecate a finding that is no longer true.",
     ),
     "findings promote": CommandRow(
         "promote_issue",
@@ -272,7 +272,7 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
     "journal ls": CommandRow("read_journal", "Show the journal of a run: `dcf journal ls RUN` is enough."),
     "journal resolve": CommandRow(
         "resolve_issue",
-        "Resolve an issue of the journal, as a person, planner or operator; of one that does not block, also as author.",
+        "Resolve an issue of the journal, as a person, planner or operator, or as its author if it does not block.",
     ),
     "inbox": CommandRow(
         "list_human_tasks",
@@ -280,9 +280,12 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
     ),
     "approve": CommandRow(
         "answer_human_task",
-        "Answer a task of a run with approve. The first answer counts; who answered stands in the run's history.",
+        "Answer a task of a run with approve. The first answer counts; the run's history says who answered.",
     ),
-    "tasks reject": CommandRow("answer_human_task", "Answer a task of a run with reject, and say why with --comment."),
+    "tasks reject": CommandRow(
+        "answer_human_task",
+        "Answer a task of a run with reject, and say why with --comment. An output at a gate is sent back.",
+    ),
     "tasks answer": CommandRow("answer_human_task", "Answer a task of a run with one of its choices."),
     "projects add": CommandRow(
         "put_project", "Make a project known, or add to it: call this once where you begin to work in a directory."
@@ -300,7 +303,7 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
     ),
     "tasks ask": CommandRow(
         "ask_question",
-        "Ask the planner or people, as the holder of a state; the state is given back until the answer is there.",
+        "Ask the planner or people, as the holder of a state; the state is released until the answer is there.",
     ),
     "tasks reply": CommandRow(
         "answer_question",
@@ -311,7 +314,7 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "Correct the result of a state, until what follows has used it: leased, joined, or ended with it.",
     ),
     "runs delete": CommandRow(
-        "delete_run", "Delete a run that is over, with its documents, outputs and history, for good."
+        "delete_run", "Delete an ended run permanently, with its documents, outputs and history."
     ),
     "runs hold": CommandRow(
         "hold_run", "Keep a run: on hold it is not deleted and does not expire, until `dcf runs hold RUN --release`."
@@ -324,13 +327,13 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "list_schedules", "List the schedules by name: when each ticks next, and what keeps it from starting its runs."
     ),
     "schedules show": CommandRow(
-        "list_schedules", "Show a schedule: its next tick, and what became of the latest ones, with their runs."
+        "list_schedules", "Show a schedule: its next time, and the outcome of the latest ones, with their runs."
     ),
     "schedules resume": CommandRow(
         "operate_schedule", "Resume a schedule that was paused or has stopped. Its catch-up decides about missed ticks."
     ),
     "schedules pause": CommandRow(
-        "operate_schedule", "Let a schedule start nothing until `dcf schedules resume`. Runs that go on are left alone."
+        "operate_schedule", "Let a schedule start nothing until `dcf schedules resume`. Running runs are left alone."
     ),
     "schedules trigger": CommandRow(
         "operate_schedule",
@@ -338,11 +341,10 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
     ),
     "schedules delete": CommandRow(
         "delete_schedule",
-        "Delete a schedule for good; the runs that it started stay. Repeated, it finds that it is gone.",
+        "Delete a schedule permanently; the runs that it started stay. Repeated, it finds that it is gone.",
     ),
     "runs search": CommandRow(
-        "search",
-        'Search what is known, indexed files, and what runs wrote, at once: all words, and "a phrase" as it stands.',
+        "search", 'Search what is known, indexed files, and what runs wrote, at once: all words, or "a phrase" exactly.'
     ),
     "runs usage": CommandRow(
         "read_usage",
@@ -350,7 +352,7 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
     ),
     "runs budget": CommandRow(
         "set_budget",
-        "Set the budget of a run; limits that are not named stay. Once one is used up, the run grants no lease.",
+        "Say what a run may use up; limits that are not named stay. Once one is used up, no lease is granted in it.",
     ),
     "agents add": CommandRow(
         "register_agent",
@@ -365,24 +367,20 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
         "list_registered_agents",
         "List the agents that were registered: where they are, the ids of their keys, and why one is left alone now.",
     ),
-    "states ls": CommandRow(
-        "find_work", "List what there is to do across all runs: what is held, what is ready, what stands still."
-    ),
+    "states ls": CommandRow("find_work", "List the states of all runs: leased, ready or stuck."),
     "agents delete": CommandRow(
         "delete_agent", "Remove an agent: it gets no more work, and its task tokens serve no more."
     ),
     "states release": CommandRow(
         "release_state_lease",
-        "End the lease on a state, whoever holds it, so that another agent can take it; its late result is refused.",
+        "End another agent's lease on a state so that others can acquire it; its late result is refused.",
     ),
-    "cancel": CommandRow("cancel_run", "End a run at once: call this when its work is not wanted any more."),
+    "cancel": CommandRow("cancel_run", "End a run at once: call this when its work is no longer wanted."),
     "runs pause": CommandRow(
         "pause_run",
-        "Pause a run: nobody gets a lease until `dcf runs resume RUN`; those who work may renew, finish and release.",
+        "Pause a run: no lease is granted until `dcf runs resume RUN`; lease holders may renew, finish and release.",
     ),
-    "runs resume": CommandRow(
-        "resume_run", "Let a paused run go on: the agents of all states that can be taken are told."
-    ),
+    "runs resume": CommandRow("resume_run", "Resume a paused run: the agents of all ready states are notified."),
     "states resolve": CommandRow(
         "resolve_state",
         "End one open state by hand, or give it to other agents: use it where its agent cannot finish it.",
@@ -394,7 +392,7 @@ COMMANDS: Final[Mapping[str, CommandRow]] = {
     ),
     "runs finalize": CommandRow(
         "finalize_workflow",
-        "Close a run for good: write its audit record, cancel what is open, delete the agents that were made for it.",
+        "Close a run permanently: write its audit record, cancel what is open, delete the agents that were made for it.",
     ),
     "ls": CommandRow(
         "list_runs",

@@ -44,7 +44,7 @@ RequestId = Annotated[
 Limit = Annotated[int, Argument(means="Entries of one page.", ge=1, le=1000, plain=True)]
 Cursor = Annotated[
     str | None,
-    Argument(means="For the next page: next_cursor of the answer before, same arguments.", max_length=600, plain=True),
+    Argument(means="The next_cursor of the answer before, same arguments.", max_length=600, plain=True),
 ]
 PrintedCursor = Annotated[
     str | None,
@@ -52,7 +52,7 @@ PrintedCursor = Annotated[
         means="next_cursor of the answer before.",
         max_length=100,
         plain=True,
-        spelling="Continue here: printed below each page.",
+        spelling="Cursor, printed below each page.",
     ),
 ]
 """The next page, where the command prints the cursor."""
@@ -64,7 +64,7 @@ DefinitionReference = Annotated[
         min_length=1,
         max_length=300,
         option="--definition",
-        spelling="Definition for the run: KIND:NAME or KIND:NAME@VERSION.",
+        spelling="Its definition in the catalogue: KIND:NAME or KIND:NAME@VERSION.",
         listed=False,
     ),
 ]

@@ -10,7 +10,7 @@ _JOURNAL: Final = ("note", "decision", "milestone", "issue", "handoff", "log")
 MERGES: Final = (
     Merge(
         name="operate_run",
-        documentation="Pause a run or let it go on, retry one that failed, or keep one from being deleted.",
+        documentation="Pause or resume a run, retry a failed run, or protect a run from deletion.",
         lists=("planner", "operator"),
         choices=(
             Choice("pause_run", by={"action": "pause"}),
@@ -20,7 +20,7 @@ MERGES: Final = (
             Choice("hold_run", by={"action": "release"}, fixed={"hold": False}),
         ),
         about={
-            "action": "pause: nobody gets a lease until resume. retry: go on after a failure, keeping what succeeded. "
+            "action": "pause: no leases until resume. retry: continue after a failure, keeping what succeeded. "
             "hold, as an operator: keep it until release."
         },
     ),
@@ -41,7 +41,7 @@ MERGES: Final = (
     ),
     Merge(
         name="delete",
-        documentation="Delete for good: a run that is over, a schedule, project, finding or definition.",
+        documentation="Delete permanently: an ended run, a schedule, project, finding or definition.",
         lists=("operator",),
         choices=(
             Choice("delete_run", by={"kind": "run"}, names={"id": "workflow_id"}),
@@ -51,7 +51,7 @@ MERGES: Final = (
             Choice("delete_definition", by={"kind": "definition"}, names={"id": "name", "definition_kind": "kind"}),
         ),
         about={
-            "kind": "What it is.",
+            "kind": "The kind.",
             "id": "Its id or name.",
             "definition_kind": "Of a definition.",
             "project": "Of a definition.",
@@ -71,7 +71,7 @@ MERGES: Final = (
     ),
     Merge(
         name="redo_unit",
-        documentation="Do a unit of a growing run again: one that failed, or with rewind one that is done.",
+        documentation="Do a unit of an open run again if it failed, or with rewind if it is done.",
         lists=("member", "operator"),
         choices=(Choice("rewind_unit", by={"rewind": True}), Choice("retry_unit")),
         about={"rewind": "Undo a unit that is done, and all that depend on it."},
@@ -138,8 +138,8 @@ MERGES: Final = (
     ),
     Merge(
         name="search",
-        documentation="Search definitions, findings, journals, artifacts and outputs: all words, and "
-        '"a phrase" as it stands. With id, read one finding or definition whole.',
+        documentation="Search definitions, findings, journals, artifacts and outputs: all words, or "
+        '"a phrase" exactly. With id, read one finding or definition whole.',
         lists=("assistant", "member"),
         choices=(
             Choice("get_finding", by={"in": "findings"}, given=("id",), names={"id": "finding_id"}),
@@ -180,13 +180,13 @@ MERGES: Final = (
             "answer_json": "A task: what its schema asks for.",
             "epoch": "A task: only if it still has this epoch.",
             "comment": "Why; some choices need it.",
-            "agent_id": "Who answers; default: the key's agent, or for a question the planner.",
+            "agent_id": "The answering person; default: the key's agent, or for a question the planner.",
         },
         unlisted=("request_id",),
     ),
     Merge(
         name="add_note",
-        documentation="Tell the run's planner what is no result, or keep it in the run's journal; nobody waits for it.",
+        documentation="Send the run's planner a note, or keep it in the run's journal; the call waits for no answer.",
         lists=("worker", "planner", "member", "operator"),
         choices=(
             Choice("leave_note", by={"kind": "to_planner"}),

@@ -34,7 +34,7 @@ class StartedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetriedRun:
-    """The states that continue, and how often the run was retried. `repeated`: it is the first answer to a request."""
+    """The `states` that continue, and the retries of the run. `repeated`: it is the first answer to the request."""
 
     workflow_id: str
     run_status: RunStatusName

@@ -12,7 +12,7 @@ from dcf.verbs.records.runs import RunStatusName
 class ReadControlPlane:
     """Documents of the run as they are now; `next_cursor` is set when there are more states.
 
-    Of an open run, `units` says what each state is; with include_inputs also the assignment of its worker. In an
+    Of a run that grows, `units` says what each state is; with include_inputs also the instructions of its worker. In an
     overview `more` counts the open branches and iterations that it leaves out, by Parallel or Map. Of a flow it has
     `source_lines`: the lines of code of the states that failed.
     """
@@ -34,9 +34,8 @@ class ReadControlPlane:
 class UpdatedState:
     """The state after the write, and what it set in motion; `work` is the next piece, `retry_at` when a failed one is.
 
-    `stored` is the stored result of an earlier completion. `problems` lists the parts of an output that do not match
-    the Task's OutputSchema. `failed_criteria` are the findings of a gate; `note` says if an error has a name that the
-    Task does not list.
+    `stored` is what an earlier completion had stored. `problems` lists the parts of an output that do not match the
+    Task's OutputSchema, `failed_criteria` what a gate found. `note` warns of an error name that the Task does not list.
     """
 
     workflow_id: str
@@ -57,7 +56,7 @@ class UpdatedState:
 class CompletedState:
     """Whether the result of a state was accepted: `code` is ok, or says why not, as `error` and `hint` do in words.
 
-    `note` says if an error has a name that the Task does not list.
+    `note` warns of an error name that the Task does not list.
     """
 
     state: str

@@ -35,7 +35,7 @@ class ListedDirectory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadFile:
-    """`content` is the bytes from `offset` on, `size` those of the whole file. Read on at `next_offset`."""
+    """`content` is the bytes from `offset` on, `size` those of the file. A long file continues at `next_offset`."""
 
     path: str
     content: str

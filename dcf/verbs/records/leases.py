@@ -63,5 +63,5 @@ class ReleasedState:
 
     @property
     def outcome(self) -> str:
-        """The outcome for the lease: the status."""
+        """The result: the status of the lease."""
         return self.status

@@ -11,7 +11,7 @@ RoleName: TypeAlias = Literal["system", "user", "assistant"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotifiedAgent:
-    """The agent that was notified of a state. If there is none, `reason` or `error` says why.
+    """The agents that were notified of a state. If there are none, `reason` or `error` says why.
 
     `skipped_not_ready`: the state cannot be taken now. The ids are those of the agent's platform.
     """
@@ -28,7 +28,7 @@ class NotifiedAgent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotifiedAgents:
-    """The outcome of the notification of each follower."""
+    """The outcome for each follower."""
 
     workflow_id: str
     source_state: str | None = None

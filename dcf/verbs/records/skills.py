@@ -31,7 +31,7 @@ class ListedSkills:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedSkill:
-    """The parts of a skill that the agent got; `already_loaded` when it had the skill before this call.
+    """The skills that the agent got; `already_loaded` when it had the skill before this call.
 
     An agent that is not given texts and tools where it lives reads them here: follow `directives`, know `texts`, and
     call the tools at `mcp_servers` over a connection of your own.
@@ -51,7 +51,7 @@ class LoadedSkill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnloadedSkill:
-    """The parts of a skill that were removed."""
+    """The tools that were removed."""
 
     manifest_id: str | None = None
     agent_id: str

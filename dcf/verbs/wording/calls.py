@@ -394,13 +394,13 @@ CALLS: Final[Mapping[str, CallRow]] = {
         None,
     ),
     "seal_group": CallRow(
-        "workflow_id group only_if_done force request_id reason",
+        "workflow_id group only_if_done force ends request_id reason",
         False,
         (
             CommandForm(
                 "runs seal",
                 "workflow_id=RUN group=",
-                "only_if_done=--only-if-done force=--force request_id=--request-id reason=--reason",
+                "only_if_done=--only-if-done force=--force ends=--ends request_id=--request-id reason=--reason",
                 {},
             ),
         ),

@@ -13,8 +13,9 @@ from typing import Final
 
 from dcf.asl.machine import Machine, Task
 from dcf.asl.places import resolve
-from dcf.values.instants import SECOND, from_text, seconds, to_text
+from dcf.values.instants import SECOND, from_text, seconds
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import RecordCodec, json_method
 from dcf.values.records import record
 
 
@@ -43,18 +44,17 @@ class Segment:
     agent: str | None = None
     outcome: str | None = None
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON, without what is not known."""
-        shown: dict[str, Json] = {
-            "phase": self.phase.value,
-            "start": to_text(self.start),
-            "end": None if self.end is None else to_text(self.end),
-            "seconds": None if self.end is None else seconds(self.end - self.start),
-            "attempt": self.attempt,
-            "agent": self.agent,
-            "outcome": self.outcome,
-        }
-        return {name: value for name, value in shown.items() if value is not None or name == "end"}
+    as_json = json_method(
+        "phase start end lasted attempt agent outcome",
+        named={"lasted": "seconds"},
+        times="start end",
+        left_out="defaults",
+    )
+
+    @property
+    def lasted(self) -> float | None:
+        """Seconds that it lasted; None while it does."""
+        return None if self.end is None else seconds(self.end - self.start)
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -80,14 +80,12 @@ class Timeline:
     end: int | None
     rows: tuple[StateTimes, ...]
 
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
-        rows: list[Json] = [
-            {"state": row.state, "outcome": row.outcome, "segments": [one.as_json() for one in row.segments]}
-            for row in self.rows
-        ]
-        ends = {"end": None if self.end is None else to_text(self.end), "last_event": to_text(self.last)}
-        return {"start": to_text(self.start), **ends, "states": rows}
+    as_json = json_method(
+        "start end last rows",
+        named={"last": "last_event", "rows": "states"},
+        times="start end last",
+        codecs={"rows": RecordCodec(StateTimes, "state outcome segments", shown=True)},
+    )
 
 
 _WORKED: Final = frozenset({None, "Task"})

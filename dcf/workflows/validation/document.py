@@ -91,8 +91,8 @@ def validate_machine(definition: Json) -> Validation:
 def validate(definition: Json) -> dict[str, Json]:
     """Validate a plain ASL machine, or a Letta-ASL document without its imports; text or native JSON.
 
-    Returns `{ok, exit_code, problems}` with everything that is wrong; never raises. What only a run can show is not
-    judged: a run that enters 12,500 states in a row (25,000 events) without a Task or a Wait fails, as in AWS.
+    Returns `{ok, exit_code, problems}` with everything that is wrong; never raises. Faults that only a run can show
+    are not found: a run that enters 12,500 states in a row (25,000 events) without a Task or a Wait fails, as in AWS.
     """
     document, refusal = read_text(definition)
     if refusal is not None:

@@ -7,6 +7,7 @@ from typing import Final, Literal
 from dcf.errors import Problem
 from dcf.values.json_text import Json
 from dcf.values.names import escaped
+from dcf.values.record_json.codec import json_method
 from dcf.values.records import record
 
 Stage = Literal["input", "schema", "imports", "references", "static", "graph"]
@@ -80,18 +81,7 @@ class Validation:
         """Return 0 for valid, 1 for schema, 2 for imports or references, 3 for graph, 4 for invalid JSON."""
         return 0 if self.stage is None else EXIT_CODES[self.stage]
 
-    def as_json(self) -> dict[str, Json]:
-        """Return the object that answers show."""
-        return {
-            "ok": self.ok,
-            "exit_code": self.exit_code,
-            "schema_errors": list(self.schema_errors),
-            "resolution": dict(self.resolution),
-            "graph": dict(self.graph),
-            "warnings": list(self.warnings),
-            "defaulted": list(self.defaulted),
-            "problems": [finding.as_json() for finding in self.problems],
-        }
+    as_json = json_method("ok exit_code schema_errors resolution graph warnings defaulted problems")
 
 
 def in_order(problems: Iterable[Finding]) -> tuple[Finding, ...]:

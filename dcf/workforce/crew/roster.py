@@ -5,12 +5,13 @@ so that concurrent callers create only one. A reservation that is not confirmed 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
+from dcf.values.record_json.codec import RecordCodec
 from dcf.values.records import record
 
 HOLD: Final = 180 * SECOND
@@ -127,17 +128,14 @@ def reinstate(roster: Roster, parts: Roster) -> Roster:
     return {**roster, **parts} if parts else roster
 
 
+_MEMBER: Final = RecordCodec(Member, strict=True, added="name agent_id keep")
+
+
 def write_roster(roster: Roster) -> Json:
     """Return the roster as JSON; None if it is empty."""
-    return {"parts": {part: asdict(member) for part, member in roster.items()}} if roster else None
+    return {"parts": {part: _MEMBER.write(member) for part, member in roster.items()}} if roster else None
 
 
 def read_roster(document: Mapping[str, Json] | None) -> Roster:
     """Return the roster in a document."""
-    if document is None:
-        return {}
-    return {part: _member(found) for part, found in document["parts"].items()}
-
-
-def _member(found: Mapping[str, Json]) -> Member:
-    return Member(**{**found, "phase": MemberPhase(found["phase"]), "former": tuple(found["former"])})
+    return {} if document is None else {part: _MEMBER.read(member) for part, member in document["parts"].items()}

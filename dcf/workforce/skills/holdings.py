@@ -64,6 +64,11 @@ class Holding:
     warnings: tuple[str, ...] = ()
 
     @property
+    def text_pairs(self) -> list[tuple[str, str | None]]:
+        """The texts in their order, each as a pair of label and block id."""
+        return list(self.texts.items())
+
+    @property
     def directives_id(self) -> str | None:
         """Id of the directives' block."""
         return next(iter(self.texts.values()), None)

@@ -1,13 +1,13 @@
 """Stores the record of an agent's skills in Redis: to JSON and back, and its transactions."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from dcf.store.connection.documents import Documents, Verdict
 from dcf.store.keys import table as keys
 from dcf.values.json_text import Json
-from dcf.workforce.skills.holdings import HeldTool, Holding, Holdings, SkillPhase
+from dcf.values.record_json.codec import RecordCodec
+from dcf.workforce.skills.holdings import Holding, Holdings
 
 Answer = TypeVar("Answer")
 
@@ -40,6 +40,15 @@ class HoldingsDocuments:
         )
 
 
+_HOLDING: Final = RecordCodec(
+    Holding,
+    "name version sha256 phase token until text_pairs tools before detach warnings",
+    named={"name": "skillName", "version": "skillVersion", "phase": "status", "text_pairs": "texts"},
+    strict=True,
+    added="tool_id foreign",
+)
+
+
 def _write(holdings: Holdings) -> Json:
     if not holdings.skills and holdings.mirror_id is None:
         return None
@@ -47,23 +56,7 @@ def _write(holdings: Holdings) -> Json:
         "revision": holdings.revision,
         "mirrored": holdings.mirrored,
         "mirror_id": holdings.mirror_id,
-        "skills": {name: _write_holding(one) for name, one in holdings.skills.items()},
-    }
-
-
-def _write_holding(one: Holding) -> dict[str, Json]:
-    return {
-        "skillName": one.name,
-        "skillVersion": one.version,
-        "sha256": one.sha256,
-        "status": one.phase.value,
-        "token": one.token,
-        "until": one.until,
-        "texts": [[label, block_id] for label, block_id in one.texts.items()],
-        "tools": {name: asdict(tool) for name, tool in one.tools.items()},
-        "before": None if one.before is None else list(one.before),
-        "detach": list(one.detach),
-        "warnings": list(one.warnings),
+        "skills": {name: _HOLDING.write(holding) for name, holding in holdings.skills.items()},
     }
 
 
@@ -79,17 +72,4 @@ def _read(document: Mapping[str, Json] | None) -> Holdings:
 
 
 def _read_holding(manifest_id: str, found: Mapping[str, Json]) -> Holding:
-    return Holding(
-        manifest_id=manifest_id,
-        name=found["skillName"],
-        version=found["skillVersion"],
-        sha256=found["sha256"],
-        phase=SkillPhase(found["status"]),
-        token=found["token"],
-        until=found["until"],
-        texts=dict(found["texts"]),
-        tools={name: HeldTool(**tool) for name, tool in found["tools"].items()},
-        before=None if found["before"] is None else tuple(found["before"]),
-        detach=tuple(found["detach"]),
-        warnings=tuple(found["warnings"]),
-    )
+    return _HOLDING.read(found, manifest_id=manifest_id, texts=dict(found["texts"]))

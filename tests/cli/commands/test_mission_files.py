@@ -1,12 +1,21 @@
 """`dcf init --mission-control` and `dcf validate`: the files of a workflow of Mission Control."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from yaml import safe_load as read_yaml
 
+from dcf.profiles.arguments import schema_of
+from dcf.profiles.mission_control.profile import PROFILE
 from tests.support.command_line import call
+
+CALL = re.compile(r"(\w+)\(\{(.*?)\}\)")
+"""A call of a tool, with its arguments."""
+
+ARGUMENT = re.compile(r"(?:^|, )(\w+)(?=[:,]|$)")
+"""The name of an argument, with its value or without."""
 
 CLAUDE = """# Project
 
@@ -41,6 +50,16 @@ def test_the_templates_are_valid_as_they_are(project: Path) -> None:
     assert [phase["number"] for phase in told["phases"]] == [1, 2]
     assert told["phases"][1]["checkpoint"] == "human"
     assert read_yaml(call("validate", folder, "-o", "yaml").stdout) == told
+
+
+def test_every_call_that_the_templates_print_is_taken_by_its_tool(project: Path) -> None:
+    assert call("init", "shop", "--mission-control").exit_code == 0
+    printed = [words for file in (project / ".claude").rglob("*.md") for words in CALL.findall(file.read_text())]
+    assert {name for name, _ in printed} >= {"start_workflow", "start_phase", "start_task", "get_context"}
+    for name, inside in printed:
+        schema = schema_of(PROFILE.tools[name].arguments)
+        named = set(ARGUMENT.findall(inside))
+        assert set(schema.get("required", ())) <= named <= set(schema["properties"]), f"{name}({inside})"
 
 
 def test_the_section_of_claude_md_is_replaced_and_nothing_else(project: Path) -> None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcf.features.schedules.documents import read_schedule, write_schedule
 from dcf.features.schedules.model import (
     MOST_RECORDS,
     CatchUp,
@@ -16,6 +15,8 @@ from dcf.features.schedules.model import (
     ScheduleWish,
     is_same,
     new_schedule,
+    read_schedule,
+    write_schedule,
 )
 from dcf.features.schedules.ticking import (
     START_S,

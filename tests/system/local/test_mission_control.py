@@ -85,3 +85,47 @@ async def test_without_a_repository_what_changed_is_unknown(helping: Connecting,
         ended = await done(agent, await task_of(agent, workflow, phase))
     assert ended["verification"]["scope_match"] is None
     assert ended["files_changed"] == {"added": [], "modified": [], "deleted": []}
+
+
+async def test_the_end_of_a_phase_looks_for_the_outputs_of_its_plan(helping: Connecting, project: Repository) -> None:
+    async with helping(project.root) as agent:
+        workflow, phase = await started(agent)
+        for name in ("analyzer", "auditor"):
+            await done(agent, await agent.call("start_task", phase_id=phase, agent_name=name))
+        missing = await agent.call("complete_phase", phase_id=phase, status="completed")
+        assert (missing["code"], "report.md" in missing["message"]) == ("OUTPUTS_MISSING", True)
+        project.write("report.md", "Known.\n")
+        assert (await agent.call("complete_phase", phase_id=phase, status="completed"))["status"] == "COMPLETED"
+        assert (await agent.call("get_context", workflow_id=workflow))["workflow_status"] == "IN_PROGRESS"
+
+
+async def test_agents_in_one_worktree_are_not_told_the_files_of_each_other(
+    helping: Connecting, project: Repository
+) -> None:
+    async with helping(project.root) as agent, helping(project.root) as other:
+        workflow, phase = await started(agent)
+        first = await task_of(agent, workflow, phase)
+        second = await other.call("start_task", phase_id=phase, agent_name="auditor")
+        project.write("src/catalogue/new.py", "new\n")
+        project.write("src/prices/new.py", "new\n")
+        ended = await done(agent, first), await done(other, second)
+    assert [answer["files_changed"]["added"] for answer in ended] == [["src/catalogue/new.py"], ["src/prices/new.py"]]
+    assert [answer["verification"]["scope_match"] for answer in ended] == [True, True]
+
+
+async def test_a_workflow_of_another_directory_is_started_with_a_warning(
+    helping: Connecting, project: Repository
+) -> None:
+    async with helping(project.root) as agent:
+        begun = await agent.call("start_workflow", name="shpo")
+        assert "Workflows there: shop" in begun["warnings"][0]
+        assert (await agent.call("start_workflow"))["objective"] == "Sell in zloty.", "the only one"
+
+
+async def test_files_that_cannot_be_read_are_reported_as_the_profile_reports(
+    helping: Connecting, project: Repository
+) -> None:
+    (project / ".claude/workflows/shop/workflow.md").write_bytes(b"\xff")
+    async with helping(project.root) as agent:
+        refused = await agent.call("start_workflow", name="shop")
+    assert (refused["error"], refused["code"], refused["reason"]) == (True, "VALIDATION_ERROR", "invalid_argument")
