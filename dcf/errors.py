@@ -86,7 +86,7 @@ class TooLarge(InvalidArgument):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """A flaw of a workflow document at `path`, a JSON Pointer: a stable `code`, a sentence each in `message` and `hint`."""
+    """A flaw of a workflow document at `path`, a JSON Pointer: a stable `code`, then two sentences."""
 
     path: str
     code: str
