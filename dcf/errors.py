@@ -25,6 +25,7 @@
     ├── StoreUnsuitable        store_unsuitable     Redis is there but lacks what dcf needs
     ├── Conflict               conflict             others kept changing the same documents
     ├── RunOnHold              run_held             evaluations of the run have ended processes
+    ├── CapabilityMissing      capability_missing   a state has what no capability of this process reads
     ├── UnknownOutcome         unknown_outcome      the write may or may not have happened
     ├── StateError             state_error          a state failed while the engine ran it (ASL error name)
     ├── InternalError          internal_error       a defect of dcf
@@ -86,10 +87,7 @@ class TooLarge(InvalidArgument):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing wrong with a workflow document.
-
-    `path` is a JSON Pointer (RFC 6901) into the document, `code` stable, `message` and `hint` one sentence each.
-    """
+    """A flaw of a workflow document at `path`, a JSON Pointer: a stable `code`, then two sentences."""
 
     path: str
     code: str
@@ -276,8 +274,7 @@ class StoreUnavailable(DcfError):
         self, message: str, hint: str | None = None, *, place: str | None = None, remedy: str | None = None
     ) -> None:
         super().__init__(message, hint)
-        self.place = place
-        self.remedy = remedy or hint or "Check REDIS_URL and that the server is up."
+        self.place, self.remedy = place, remedy or hint or "Check REDIS_URL and that the server is up."
 
 
 class ServerUnreachable(StoreUnavailable):
@@ -306,6 +303,13 @@ class RunOnHold(DcfError):
 
     code = "run_held"
     default_hint = "An operator lets the run continue with `retry_run`; `explain_run` names the state."
+
+
+class CapabilityMissing(DcfError):
+    """A state has what no capability of this process reads, so this process does not decide about it."""
+
+    code = "capability_missing"
+    default_hint = "Send the same call to a server that has the capability; nothing was written."
 
 
 class UnknownOutcome(DcfError):
@@ -343,9 +347,7 @@ class Refused(DcfError):
         answer: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__(message, hint)
-        self.code = code
-        self.retry_after_s = retry_after_s
-        self.answer = answer or {}
+        self.code, self.retry_after_s, self.answer = code, retry_after_s, answer or {}
 
 
 class RunFailed(DcfError):
@@ -356,10 +358,7 @@ class RunFailed(DcfError):
     def __init__(self, workflow_id: str, status: str, error: str | None, cause: str | None) -> None:
         why = ": ".join(text for text in (error, cause) if text)
         super().__init__(f"Run '{workflow_id}' is {status}{f' ({why})' if why else ''}.", _AFTER_FAILURE)
-        self.workflow_id = workflow_id
-        self.status = status
-        self.error = error
-        self.cause = cause
+        self.workflow_id, self.status, self.error, self.cause = workflow_id, status, error, cause
 
 
 class WaitTimedOut(DcfError, TimeoutError):
@@ -387,8 +386,7 @@ class ToolCallFailed(DcfError):
         self, code: str, message: str, hint: str | None = None, answer: Mapping[str, object] | None = None
     ) -> None:
         super().__init__(message, hint)
-        self.code = code
-        self.answer = answer or {}
+        self.code, self.answer = code, answer or {}
 
 
 class StateError(DcfError):
@@ -398,5 +396,4 @@ class StateError(DcfError):
 
     def __init__(self, error: str, cause: str) -> None:
         super().__init__(cause)
-        self.error = error
-        self.cause = cause
+        self.error, self.cause = error, cause

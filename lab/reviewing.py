@@ -17,7 +17,7 @@ from typing import Final
 from dcf.errors import DcfError
 from dcf.features.gates.consequences import GateCase
 from dcf.features.gates.judges import Judge
-from dcf.features.gates.model import FAILS, PASSES, UNAVAILABLE, Judged
+from dcf.features.gates.model import FAILS, PASSES, UNAVAILABLE, Judged, submission_of
 from dcf.features.gates.operations import Gates
 from dcf.features.gates.overriding import Override
 from dcf.features.gates.storage import GateLists
@@ -97,7 +97,8 @@ class Reviewers:
     def verdict(self, run: str, case: GateCase) -> Callable[[], Heard]:
         """Draw a verdict, and return the call that gives it."""
         (said,) = self.luck.choices(list(_VERDICTS), list(_VERDICTS.values()))
-        waiting = None if case.doc.gated is None else case.doc.gated.gate(REVIEW)
+        submission = submission_of(case.doc)
+        waiting = None if submission is None else submission.gate(REVIEW)
         is_person = waiting is not None and waiting.by_people
         by, asked = self.luck.choice(PEOPLE if is_person else AGENTS), uuid.uuid4().hex
         criteria = () if said == UNAVAILABLE else (Judged(criterion=CRITERION, passed=said == PASSES),)

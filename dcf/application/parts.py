@@ -8,7 +8,6 @@ from dcf.adapters.mailbox import Mailbox
 from dcf.adapters.platforms import Platforms
 from dcf.application.platforms import PlatformParts, default_kind
 from dcf.application.runs import PartsOfRuns
-from dcf.application.upkeep import open_upkeep
 from dcf.core.listing.sweep_results import Trouble
 from dcf.features.artifacts.operations import Artifacts
 from dcf.features.diagnosis.operations import Diagnosis, KindsOf
@@ -25,9 +24,9 @@ from dcf.features.traces.operations import RunTraces, open_traces
 from dcf.features.usage.operations import Usages
 from dcf.features.webhooks.operations import Offers
 from dcf.features.webhooks.storage import Webhooks
-from dcf.features.work.limit_operations import limits_of
 from dcf.ports import Platform
 from dcf.runs.clock.clock import RunClock
+from dcf.runs.clock.duties import DUTIES
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.notifying.activity import Activity
 from dcf.runs.notifying.breaker import Breaker, GuardedDeliverer
@@ -90,7 +89,7 @@ def clock_of(
 ) -> RunClock:
     """Return the timer loop of this process."""
     time, lists = ServerTime(connections), (parts.run_index, parts.due, parts.outbox)
-    duties = (open_upkeep(connections, limits_of(parts.plane)).look,)
+    duties = [make(parts.plane, connections) for make in DUTIES.makers]
     return RunClock(parts.plane, *lists, parts.retention, deliveries, time, activity, parts.schedules, duties, traces)
 
 

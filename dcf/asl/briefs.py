@@ -1,17 +1,18 @@
 """The fields of a Task for its worker, besides the input: instructions, output schema, names of errors, and others.
 
-These fields are dcf's own (`Instructions`, `OutputSchema`, `Errors`, `Skills`, `Gates`, `Areas`). They do not affect
-the transitions of a machine, and tools for the Amazon States Language may leave them out.
+These fields are dcf's own (`Instructions`, `OutputSchema`, `Errors`, `Skills`, `Areas`), or those of capabilities. They
+change nothing of how a machine runs, and tools for the Amazon States Language may leave them out.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from dataclasses import field
+from typing import Final, cast
 
 from dcf.asl.flow import render
 from dcf.asl.json_schema.check import Misfit, misfits
 from dcf.asl.jsonata.expressions import Query
 from dcf.asl.surroundings import Surroundings
-from dcf.asl.tasks.gates import Gate
+from dcf.asl.tasks.gates import GATES, Gate
 from dcf.errors import StateError
 from dcf.values.json_text import Json, dump
 from dcf.values.records import record
@@ -50,14 +51,22 @@ class Instructions:
 
 @record(frozen=True, slots=True, kw_only=True)
 class TaskBrief:
-    """The fields of one Task as written. A `schema` or `errors` of None: any output is taken, any name expected."""
+    """The fields of one Task as written. A `schema` or `errors` of None: any output is taken, any name expected.
+
+    `fields` are those that capabilities read (`asl/tasks/extensions.py: TaskField`), by their names.
+    """
 
     instructions: Instructions | None = None
     schema: Mapping[str, Json] | bool | None = None
     errors: tuple[str, ...] | None = None
     skills: tuple[str, ...] = ()
-    gates: tuple[Gate, ...] = ()
     areas: tuple[str, ...] = ()
+    fields: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def gates(self) -> tuple[Gate, ...]:
+        """The gates of the Task; none where no capability reads them."""
+        return cast("tuple[Gate, ...]", self.fields.get(GATES, ()))
 
     def misfits(self, output: Json) -> tuple[Misfit, ...]:
         """Return the parts of an output that do not match the schema."""

@@ -11,10 +11,13 @@ from typing import Final, TypeAlias, TypeVar
 from dcf.asl.steps import Advance
 from dcf.core.completing.transition import Claimant, Transition
 from dcf.core.completing.updates import Update
+from dcf.core.definitions.extensions import ENDS, EndExtensions, EndReads
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.answers import Updated
+from dcf.core.documents.attached import ATTACHED, AttachedKind, AttachedKinds
 from dcf.core.documents.decision import Decision, More, Snapshot
 from dcf.core.documents.model import RunStatus
+from dcf.core.documents.parts import Parts, wanted_of
 from dcf.core.documents.usage import UsageReport
 from dcf.core.leasing.extensions import LEASING, Hold, LeaseExtensions, Look
 from dcf.values.json_text import Json
@@ -64,7 +67,10 @@ class Flow:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Capability:
-    """The offers of a capability to decisions. `endings` are by the outcome of a timer's check (`Owed.fired`)."""
+    """The offers of a capability to decisions. `endings` are by what the clock found due (`Owed.fired`).
+
+    `look_reads` and `end_reads` are what is read of parts of the run for the looks, and before a state ends.
+    """
 
     name: str
     completion: CompletionStep | None = None
@@ -72,25 +78,32 @@ class Capability:
     flow: Flow | None = None
     holds: Hold | None = None
     looks: Look | None = None
+    look_reads: Parts = field(default_factory=dict)
+    end_reads: EndReads | None = None
     endings: Mapping[str, Ending] = field(default_factory=dict)
+    attached: AttachedKind | None = None
 
 
 class Extensions(Tables):
     """The tables of installed capabilities, in their order: a completion meets the first one first.
 
-    Those of `leasing` are filled with them.
+    Those of `leasing`, of what is `attached` to states and of what `ends` read are filled with them.
     """
 
     filled_by = "dcf.features.installed"
     leasing: LeaseExtensions
+    attached: AttachedKinds
+    ends: EndExtensions
 
     completions: tuple[CompletionStep, ...]
     charging: Charging
     flow: Flow
     endings: Mapping[str, Ending]
 
-    def __init__(self, leasing: LeaseExtensions) -> None:
+    def __init__(self, leasing: LeaseExtensions, attached: AttachedKinds, ends: EndExtensions) -> None:
         self.leasing = leasing
+        self.attached = attached
+        self.ends = ends
 
     def install(self, capabilities: Iterable[Capability]) -> None:
         """Fill the tables. Raise ValueError if two capabilities offer what there is only one of."""
@@ -98,12 +111,22 @@ class Extensions(Tables):
         endings = [ending for capability in installed for ending in capability.endings.items()]
         if len(dict(endings)) < len(endings):
             raise ValueError("Two capabilities offer the same: there is one ending of a kind.")
+        kinds = [capability.attached for capability in installed if capability.attached is not None]
+        if len({kind.field for kind in kinds}) < len(kinds):
+            raise ValueError("Two capabilities attach a value to states under the same field.")
         self.completions = tuple(one.completion for one in installed if one.completion is not None)
         self.charging = _single(one.charging for one in installed)
         self.flow = _single(one.flow for one in installed)
         self.endings = dict(endings)
         self.leasing.holds = tuple(one.holds for one in installed if one.holds is not None)
         self.leasing.looks = tuple(one.looks for one in installed if one.looks is not None)
+        self.leasing.look_reads = {}
+        for capability in installed:
+            self.leasing.look_reads = wanted_of(self.leasing.look_reads, capability.look_reads)
+        self.ends.reads = tuple(one.end_reads for one in installed if one.end_reads is not None)
+        self.attached.kinds = tuple(sorted(kinds, key=lambda kind: kind.field))
+        self.attached.fields = frozenset(kind.field for kind in kinds)
+        self.attached.begun = tuple(kind.begun for kind in self.attached.kinds if kind.begun is not None)
 
 
 def _single(offers: Iterable[Offer | None]) -> Offer:
@@ -114,7 +137,7 @@ def _single(offers: Iterable[Offer | None]) -> Offer:
     return found[0]
 
 
-EXTENSIONS: Final = Extensions(LEASING)
+EXTENSIONS: Final = Extensions(LEASING, ATTACHED, ENDS)
 
 
 def steps_of(definition: Definition) -> tuple[Through, ...]:

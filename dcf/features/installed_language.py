@@ -6,6 +6,7 @@ Every process that reads a workflow imports this module before. It is light: not
 from dcf.asl.tasks.extensions import LANGUAGE
 from dcf.features.children.syntax import RESOURCE as CHILD
 from dcf.features.gates.syntax import FIELD as GATES
+from dcf.features.gates.syntax import gates_of_run
 from dcf.features.people.syntax import RESOURCE as HUMAN
 
-LANGUAGE.install(gates=GATES, resources=(HUMAN, CHILD))
+LANGUAGE.install(fields=(GATES,), resources=(HUMAN, CHILD), gates_of_run=gates_of_run)

@@ -27,6 +27,7 @@ from dcf.core.documents.model import RunStatus
 from dcf.core.documents.refusals import unless_full
 from dcf.core.extensions import EXTENSIONS, Ending
 from dcf.core.leasing import attention, healing, lease
+from dcf.core.leasing.extensions import LEASING
 from dcf.core.lifecycle import creation, finalization, growing_timeouts, kickoff
 from dcf.errors import UnknownState
 from dcf.ports import ItemSource, NoItems
@@ -171,7 +172,7 @@ class ControlPlane:
     def release(self, workflow_id: str, request: lease.Release) -> Released | Refusal:
         """Release the lease, so that another agent can take the state."""
         path = self.path(workflow_id, request.state)
-        decide = partial(lease.release, request=_at(path, request))
+        decide = self.transactions.if_read(workflow_id, path, partial(lease.release, request=_at(path, request)))
         reads = ReadSet(states=with_scopes([path]))
         done: Committed[Released | Refusal] = self.transactions.on_state(workflow_id, path, reads, decide)
         self.follow_ups.deliver(workflow_id, done)
@@ -244,8 +245,9 @@ class ControlPlane:
 
     def look(self, workflow_id: str, path: str) -> Owed:
         """Handle the due timer of an open state. Called by the clock."""
-        reads = ReadSet(states=with_scopes([path]), timers=(path,), talk=True)
-        answer = self._store.transact(workflow_id, reads, lambda snapshot: attention.look(fenced(snapshot), path))
+        reads = ReadSet(states=with_scopes([path]), timers=(path,), parts=LEASING.look_reads)
+        decide = self.transactions.if_read(workflow_id, path, lambda snapshot: attention.look(fenced(snapshot), path))
+        answer = self._store.transact(workflow_id, reads, decide)
         fired = answer.fired or ""
         ending = EXTENSIONS.endings.get(fired) or _ENDINGS.get(fired)
         if ending is not None:

@@ -16,8 +16,9 @@ from dcf.asl.surroundings import RunContext
 from dcf.asl.tasks.extensions import LANGUAGE
 from dcf.core.definitions import needs
 from dcf.core.definitions.context import context_of
-from dcf.core.definitions.model import Definition, gives_tokens, read_definition
+from dcf.core.definitions.model import Definition, gives_tokens
 from dcf.core.definitions.scopes import fenced
+from dcf.core.definitions.unread import read_stored, unless_unread
 from dcf.core.documents.answers import Created
 from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
 from dcf.core.documents.model import Meta, StateDoc
@@ -127,6 +128,22 @@ class Transactions:
         """Decide on a run that must exist. The decision sees states in ended scopes as cancelled."""
         return self.store.commit(workflow_id, reads, lambda snapshot: decide(self._present(workflow_id, snapshot)))
 
+    def if_read(
+        self, workflow_id: str, path: str, decide: Callable[[Snapshot], Decision[Answer]]
+    ) -> Callable[[Snapshot], Decision[Answer]]:
+        """Return a decision about a state that raises CapabilityMissing if this process cannot decide about it.
+
+        It looks at the definition only if the document of the state has fields that this process does not read.
+        """
+
+        def guarded(snapshot: Snapshot) -> Decision[Answer]:
+            doc = snapshot.states.get(path)
+            if doc is not None and doc.extra:
+                unless_unread(self.run(workflow_id).definition, path)
+            return decide(snapshot)
+
+        return guarded
+
     def on_state(
         self, workflow_id: str, path: str, reads: ReadSet, decide: Callable[[Snapshot], Decision[Answer | More]]
     ) -> Committed[Answer]:
@@ -153,8 +170,8 @@ class Transactions:
     ) -> Committed[Answer]:
         """Read by the run's definition and decide. Decide again, with more documents, if the decision asks for them.
 
-        `paths` are the states that the decision is about; they must exist. `ahead` tells what the transaction that
-        probably follows will read.
+        `paths` are the states that the decision is about; they must exist. Raise CapabilityMissing if this process
+        cannot decide about one of them. `ahead` tells what the transaction that probably follows will read.
         """
         run = self.run(workflow_id)
         with self._evaluations.of(workflow_id, paths, run.sha256) as evaluation:
@@ -205,7 +222,7 @@ class Transactions:
         name = document.get("workflow_id") if isinstance(document, dict) else None
         known = self._definitions.get((str(facts.get("definition_sha256")), name))
         is_known = known is not None and known.document == document  # parsing one of 1,000 states takes 50 ms
-        return self._add(workflow_id, known if known is not None and is_known else read_definition(document), facts)
+        return self._add(workflow_id, known if known is not None and is_known else read_stored(document), facts)
 
     def _add(self, workflow_id: str, definition: Definition, facts: Mapping[str, Json]) -> Run:
         created_at = str(facts.get("created_at") or "")
@@ -244,6 +261,9 @@ class Transactions:
         assert snapshot.meta is not None, "just checked"
         if not run.is_that_of(snapshot.meta):
             return Decision(answer=_Outdated())
+        if run.definition.unread:
+            for path in paths:
+                unless_unread(run.definition, path)
         for path in paths:
             if path in snapshot.states:
                 continue
@@ -290,8 +310,11 @@ def _with_gates(definition: Definition, written: Json) -> tuple[Definition, str]
     """Return the definition with the gates that its run was started with, and what it is shared by with other runs."""
     if not written:
         return definition, definition.sha256
-    gates, known_by = LANGUAGE.gates.of_run(written), f"{definition.sha256}+{content_fingerprint(written)}"
-    return dataclasses.replace(definition, run_gates=gates), known_by
+    known_by = f"{definition.sha256}+{content_fingerprint(written)}"
+    if LANGUAGE.gates_of_run is None:
+        unread = {name: (*definition.unread.get(name, ()), "the gates of the run") for name in definition.skills}
+        return dataclasses.replace(definition, unread=unread), known_by
+    return dataclasses.replace(definition, run_gates=LANGUAGE.gates_of_run(written)), known_by
 
 
 def _risking(evaluation: Evaluation, decide: ByRun[Answer]) -> "_ByRisk[Answer]":

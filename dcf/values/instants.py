@@ -10,10 +10,18 @@ from functools import lru_cache
 SECOND = 1_000_000
 """Microseconds in a second."""
 
+_SLACK = SECOND
+"""Tolerance: clocks are adjusted by less than this all the time."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PLAIN_EPOCH = _EPOCH.replace(tzinfo=None)
 _FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+
+
+def is_ahead(at: int, now: int, span_s: int = 0) -> bool:
+    """Return True if a time lies more than `span_s` seconds in the future, with a tolerance of a second."""
+    return at > now + span_s * SECOND + _SLACK
 
 
 @lru_cache(maxsize=1024)

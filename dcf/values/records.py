@@ -112,7 +112,7 @@ def _hash(kind: type[Any]) -> str:
 
 def _replacing(kind: type[Any]) -> str:
     """Return the method that Python 3.13 calls `__replace__`, written out for the fields of a record."""
-    copied = "".join(f"    new.{name} = self.{name}\n" for name in kind.__dataclass_fields__)
+    copied = "".join(f"    new.{field.name} = self.{field.name}\n" for field in dataclasses.fields(kind))
     return (
         "def __replace__(self, **changes):\n"
         "    new = make(self.__class__)\n"

@@ -3,7 +3,7 @@
 import copy
 import pickle
 from dataclasses import field
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -148,3 +148,15 @@ def test_records_are_made_as_dataclasses_are() -> None:
     for make, by_place, by_name in wrong:
         with pytest.raises(TypeError, match="__init__"):
             make(*by_place, **by_name)
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Labelled:
+    label: ClassVar[str] = "of all"
+
+    size: int
+
+
+def test_what_belongs_to_the_class_is_no_field() -> None:
+    assert replace(Labelled(size=1), size=2) == Labelled(size=2)
+    assert Labelled.label == "of all"

@@ -1,4 +1,4 @@
-"""Parses and checks what a Task tells its worker: Instructions, OutputSchema, Errors, Skills, Gates and Areas.
+"""Parses and checks what a Task tells its worker: its own fields here, those of capabilities by their rows.
 
 Expressions in Instructions are compiled here and evaluated only when a worker is shown them, so they may read nothing
 but the worker's input: no variables, no context, no time and no random numbers.
@@ -23,7 +23,7 @@ from dcf.values.names import escaped, hidden_in
 from dcf.values.records import replace
 from dcf.values.text_pieces import clip
 
-FIELDS: Final = frozenset({"Instructions", "OutputSchema", "Errors", "Skills", "Gates", "Areas"})
+FIELDS: Final = frozenset({"Instructions", "OutputSchema", "Errors", "Skills", "Areas"})
 
 MAX_INSTRUCTIONS: Final = 16_000
 MAX_EXPRESSIONS: Final = 50
@@ -46,7 +46,8 @@ _PIECE: Final = re.compile(r"\{%(.*?)%\}", re.DOTALL)
 
 def read_brief(fields: DefinitionFields, served_by: Resource) -> TaskBrief | None:
     """Read the fields of a Task; None if it has none of them."""
-    if FIELDS.isdisjoint(fields.document):
+    own = LANGUAGE.fields.keys() & fields.document.keys()
+    if not own and FIELDS.isdisjoint(fields.document):
         return None
     _refuse_unread(fields, served_by)
     errors = _names(fields, "Errors") if "Errors" in fields.document else None
@@ -57,14 +58,14 @@ def read_brief(fields: DefinitionFields, served_by: Resource) -> TaskBrief | Non
         schema=_schema(fields),
         errors=errors,
         skills=_names(fields, "Skills"),
-        gates=LANGUAGE.gates.of_task(fields, served_by) if "Gates" in fields.document else (),
         areas=_areas(fields),
+        fields={name: LANGUAGE.fields[name].read(fields, served_by) for name in sorted(own)},
     )
 
 
 def _refuse_unread(fields: DefinitionFields, served_by: Resource) -> None:
     """Report fields without effect: there is no worker, or the actor that ends the Task cannot correct its output."""
-    for name in sorted((FIELDS - {"Gates"}).intersection(fields.document)):
+    for name in sorted(FIELDS.intersection(fields.document)):
         for_worker = name in ("Instructions", "Skills", "Areas")
         if served_by.is_worked if for_worker else served_by.kind in _CHECKED:
             continue

@@ -86,7 +86,8 @@ def parse_state(fields: DefinitionFields, nest: Nest) -> State | None:
     jsonata = _language(fields)
     fields = fields if jsonata is fields.jsonata else replace(fields, jsonata=jsonata)
     mine, others = (_JSONATA, _JSONPATH) if fields.jsonata else (_JSONPATH, _JSONATA)
-    fields.allow(_BOTH[kind] | mine[kind], others[kind])
+    known = _BOTH[kind] | mine[kind]
+    fields.allow(known | LANGUAGE.fields.keys() if kind == "Task" else known, others[kind])
     fields.text("Comment")
     return _READERS[kind](fields, nest)
 

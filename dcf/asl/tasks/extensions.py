@@ -20,14 +20,14 @@ Gates: TypeAlias = tuple[Gate, ...]
 
 @record(frozen=True, slots=True, kw_only=True)
 class TaskField:
-    """How the gates of a Task are read.
+    """A field of a Task that a capability reads.
 
-    `of_task` reads the field of a Task and reports what is wrong with it. `of_run` reads the gates that a run was
-    started with, as they were stored; they were checked before.
+    `read` is called for a Task that has the field. It reports what is wrong with it, and returns the value for
+    `TaskBrief.fields`.
     """
 
-    of_task: Callable[[DefinitionFields, Resource], Gates]
-    of_run: Callable[[Json], Gates]
+    name: str
+    read: Callable[[DefinitionFields, Resource], object]
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -48,14 +48,26 @@ class Language(Tables):
 
     filled_by = "dcf.features.installed_language"
 
-    gates: TaskField
+    fields: Mapping[str, TaskField]
     resources: Mapping[Kind, ResourceKind]
+    gates_of_run: Callable[[Json], Gates] | None
+    """Reads the gates that a run was started with, as they were stored: they were checked before. None: no capability
+    reads gates."""
 
-    def install(self, *, gates: TaskField, resources: Iterable[ResourceKind]) -> None:
-        """Fill the tables. Raise ValueError if two capabilities offer the same kind of Resource."""
-        kinds = tuple(resources)
-        self.gates = gates
+    def install(
+        self,
+        *,
+        fields: Iterable[TaskField],
+        resources: Iterable[ResourceKind],
+        gates_of_run: Callable[[Json], Gates] | None,
+    ) -> None:
+        """Fill the tables. Raise ValueError if two capabilities offer the same field or kind of Resource."""
+        names, kinds = tuple(fields), tuple(resources)
+        self.fields = {field.name: field for field in names}
         self.resources = {resource.kind: resource for resource in kinds}
+        self.gates_of_run = gates_of_run
+        if len(self.fields) < len(names):
+            raise ValueError("Two capabilities offer the same field of a Task.")
         if len(self.resources) < len(kinds):
             raise ValueError("Two capabilities offer the same kind of Resource.")
 

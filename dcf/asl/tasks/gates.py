@@ -3,9 +3,12 @@
 The capability that reads gates (`asl/tasks/extensions.py`) knows their criteria and their judges.
 """
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from dcf.values.json_text import Json
+
+GATES: Final = "Gates"
+"""The field of a Task that lists them."""
 
 
 class Gate(Protocol):

@@ -16,9 +16,9 @@ from dcf.core.definitions.scopes import fenced
 from dcf.core.documents.answers import Updated
 from dcf.core.documents.decision import Decision, More, Remaining, Snapshot, Tally, WriteSet
 from dcf.core.documents.model import Meta, RunStatus
+from dcf.core.documents.parts import Parts, seen_after, written_by
 from dcf.core.documents.usage import plus, stored_budget
 from dcf.core.leasing.blockers import read_blockers
-from dcf.features.journal.model import seen_after
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
@@ -86,9 +86,8 @@ def _after(snapshot: Snapshot, changes: WriteSet) -> Snapshot:
             tallies=counted,
             receipts={**snapshot.receipts, **changes.receipts},
             usage=_after_charges(snapshot.usage, changes),
-            journal=seen_after(snapshot.journal, changes.journal),
+            parts=seen_after(snapshot.parts, changes.parts),
             signals=changes.signals[-1] if changes.signals else snapshot.signals,
-            growth=changes.growth[-1] if changes.growth else snapshot.growth,
         )
     )
     return replace(found, void={**snapshot.void, **found.void})
@@ -112,7 +111,12 @@ def _together(changes: list[WriteSet]) -> WriteSet | None:
     """Return one record of these changes, the later of two writes to the same place; None if there are none."""
     if len(changes) < 2:  # noqa: PLR2004 - the usual case, and nothing to do
         return changes[0] if changes else None
-    return WriteSet(**{row.name: _joined([getattr(one, row.name) for one in changes]) for row in fields(WriteSet)})
+    names = [row.name for row in fields(WriteSet)]
+    rows: dict[str, Any] = {name: _joined([getattr(more, name) for more in changes]) for name in names}
+    parts: Parts = {}
+    for more in changes:
+        parts = written_by(parts, more.parts)
+    return WriteSet(**{**rows, "parts": parts})
 
 
 def _joined(values: list[Any]) -> Any:

@@ -117,7 +117,7 @@ def _advance(snapshot: Snapshot, wish: End, definition: Definition, context: Map
 
 def _left(doc: StateDoc, wish: End, epoch: int, now: int) -> StateDoc:
     """Return the state without its holder. A Task that succeeds is closed here, all else by the transition."""
-    free = replace(doc, lease=Lease(epoch=epoch), claim=None, reminders=0, gated=None)
+    free = replace(doc, lease=Lease(epoch=epoch), claim=None, reminders=0, attached=doc.attached and doc.lasting)
     free = replace(free, kind=None) if doc.is_judged else free
     if wish.how == "error" or not is_task(doc):
         return free

@@ -258,7 +258,7 @@ def _closed(doc: StateDoc, request: Update, now: int) -> StateDoc:
         lease=cleared(doc.lease),
         finished_at=now,
         kind=None,
-        gated=None,
+        attached=doc.attached and doc.lasting,
         last_error=error_text(request) if request.status is Status.FAILED else doc.last_error,
         claim=None,
         reminders=0,

@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Final
 
 from dcf.asl.steps import OpenTask, Retried, TakenSignal
+from dcf.core.documents.attached import ATTACHED
 from dcf.core.documents.decision import Event, Notice, WriteSet
 from dcf.core.documents.model import Lease, StateDoc, StateInput, Status
 from dcf.core.documents.notices import NoticeKind, start_child
 from dcf.core.documents.signals import Signals
-from dcf.features.people.model import asked_by
 from dcf.values.instants import SECOND
 
 ASKED: Final = "human_task"
@@ -52,7 +52,7 @@ def retried(doc: StateDoc, step: Retried, task: OpenTask | None, now: int, epoch
         retries=doc.retries + 1,
         tries_from=doc.attempts,
         visit=epoch if task is not None and task.gets_token else None,
-        gated=None,
+        attached=doc.attached and doc.lasting,
     )
 
 
@@ -65,13 +65,16 @@ def await_callback(writes: WriteSet, state: str, doc: StateDoc, now: int) -> Sta
     return waits
 
 
-def begun(doc: StateDoc, kind: str, now: int, asks: object = None) -> StateDoc:
+def begun(doc: StateDoc, kind: str, now: int, task: OpenTask | None = None) -> StateDoc:
     """Return the document of a Task that waits from now on; a heartbeat is due from now on too.
 
-    `kind` says what it waits for (`asl/resources.py: WAITING`), `asks` its input as read when it was entered.
-    No worker holds it.
+    `kind` says what it waits for (`asl/resources.py: WAITING`). A `task` that was entered just now begins with
+    the values that capabilities attach to it. No agent holds its lease.
     """
-    doc = replace(doc, asked=asked_by(asks, now)) if kind == "Human" else doc
+    if task is not None:
+        for begin in ATTACHED.begun:
+            value = begin(task, now)
+            doc = doc if value is None else doc.attaching(value)
     lease = replace(doc.lease, token=None, owner_agent_id=None, ts=now, ttl_s=None, expires_at=None, awaits_sign=False)
     started_at = doc.started_at or now
     return replace(doc, status=Status.RUNNING, kind=kind, lease=lease, started_at=started_at, claim=None, reminders=0)
@@ -79,7 +82,7 @@ def begun(doc: StateDoc, kind: str, now: int, asks: object = None) -> StateDoc:
 
 def asking_notices(state: str, doc: StateDoc) -> list[Notice]:
     """Return a notice to each person and group that a state waits for from now on; none if it waits for no person."""
-    return [] if doc.asked is None else [person_notice(name, state, doc, ASKED) for name in doc.asked.to.names]
+    return [person_notice(name, state, doc, ASKED) for value in doc.attached for name in value.asked_first]
 
 
 def person_notice(name: str, state: str, doc: StateDoc, reason: str) -> Notice:
@@ -98,7 +101,7 @@ def next_look(doc: StateDoc, now: int) -> int:
 def begin_waiting(writes: WriteSet, step: OpenTask, doc: StateDoc, now: int, signals: Signals | None) -> Signals | None:
     """Let a state wait from now on. Return the run's signals after that."""
     assert step.waits_as is not None, "the caller looked"
-    waits = begun(doc, step.waits_as, now, step.asks)
+    waits = begun(doc, step.waits_as, now, step)
     writes.states[step.path], writes.timers[step.path] = waits, next_look(waits, now)
     writes.notices.extend((*start_child(step.path, waits), *asking_notices(step.path, waits)))
     if step.waits_as == "Signal":

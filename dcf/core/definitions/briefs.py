@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from dcf.asl.briefs import Instructions
-from dcf.asl.machine import Task
+from dcf.asl.machine import Task, every_state
 from dcf.asl.places import resolve
 from dcf.asl.resources import WORK
 from dcf.asl.state_paths import name_of
@@ -52,6 +52,18 @@ def instructions_of(definition: Definition, path: str) -> Instructions | None:
     """Return the instructions of a Task as written; None of what has none. Raise KeyError for a path that is none."""
     state = resolve(definition.machine, path).state
     return state.brief.instructions if isinstance(state, Task) and state.brief is not None else None
+
+
+def field_of(definition: Definition, path: str, name: str) -> object:
+    """Return what a capability read from a field of a Task; None without the field. Raise KeyError for no path."""
+    state = resolve(definition.machine, path).state
+    return state.brief.fields.get(name) if isinstance(state, Task) and state.brief is not None else None
+
+
+def has_field(definition: Definition, name: str) -> bool:
+    """Return True if a Task has this field of a capability."""
+    states = (state for _, state in every_state(definition.machine) if isinstance(state, Task))
+    return any(state.brief is not None and name in state.brief.fields for state in states)
 
 
 def shows_input(definition: Definition, path: str) -> bool:

@@ -66,10 +66,12 @@ class Definition:
     `takes_signals` and `starts_children` say whether a state does so. `sha256` leaves out the workflow id. `bound` has
     the agents that the workflow itself assigns. `output_schemas` and `errors` are by the names of their Tasks.
     `gates` are those of Tasks by name, `run_gates` those of every Task of a run that was started with some.
-    `areas` are of the Tasks that name some: which files they are about.
-    `units` are those of an open run (`grown`); a workflow has none. `needed` caches the reads that `needs` computed for
-    writes to its states; it is emptied when it is too large. `steps` are the steps of capabilities in a completion
-    (`core/extensions.py: steps_of`); None until the first completion. `is_gated`: a Task has a gate.
+    `areas` are of the Tasks that name some: which files they are about. `unread` is what Tasks have, by their names,
+    that no capability of this process reads (`core/definitions/unread.py`).
+    `units` are those of a run that grows (`grown`); a workflow has none. `needed` is what `needs` worked out for writes
+    to its states; it is thrown away with the definition, or when there is too much of it. `steps` are what
+    completions go through (`core/extensions.py: steps_of`), `end_reads` what capabilities read before a state ends
+    (`extensions.py: parts_to_end`); None until the first one. `is_gated`: a Task has a gate.
     """
 
     document: Mapping[str, Json]
@@ -90,11 +92,13 @@ class Definition:
     gates: Mapping[str, tuple[Gate, ...]] = field(default_factory=dict)
     run_gates: tuple[Gate, ...] = ()
     areas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unread: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     units: GrownUnits | None = None
     needed: dict[tuple[str, bool, bool, int], ReadSet] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
     steps: tuple[Callable[..., Any], ...] | None = field(default=None, init=False, repr=False, compare=False)
+    end_reads: tuple[Callable[..., Any], ...] | None = field(default=None, init=False, repr=False, compare=False)
     is_gated: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

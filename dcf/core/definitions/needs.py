@@ -15,12 +15,13 @@ from dcf.asl.places import resolve
 from dcf.asl.state_paths import join, open_scope, split_scope
 from dcf.core.completing.updates import Update
 from dcf.core.definitions.briefs import shows_input
+from dcf.core.definitions.extensions import parts_to_end
 from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import with_scopes
 from dcf.core.documents.answers import Updated
 from dcf.core.documents.decision import More, ReadSet, Seeker
-from dcf.core.documents.kinds import TAIL
 from dcf.core.documents.model import Status
+from dcf.core.documents.parts import wanted_of
 from dcf.values.digest import fingerprint
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
@@ -28,7 +29,7 @@ from dcf.values.refusal import Refusal
 _OTHERS = 8
 """Open states among which a completion looks for a ready state, if it enters none itself."""
 
-_LISTS: Final = ("states", "entries", "outputs", "briefed", "agents", "scopes", "items", "tallies", "receipts", "gates")
+_LISTS: Final = ("states", "entries", "outputs", "briefed", "agents", "scopes", "items", "tallies", "receipts")
 """Rows of the reads of a write."""
 
 _MOST = 200
@@ -69,7 +70,7 @@ def _to_settle(definition: Definition, path: str, fails: bool, has_output: bool,
     is_judged = definition.is_gated and bool(definition.gates_of(here.path))  # a gate may fail the state
     if definition.units is not None:
         unit = _to_end_unit(definition, path, fails=fails, has_output=has_output, most=most)
-        return replace(unit, gates=(path,), briefed=_briefed(definition, path)) if is_judged else unit
+        return replace(unit, briefed=_briefed(definition, path)) if is_judged else unit
     needed = to_leave(
         definition,
         here,
@@ -78,8 +79,9 @@ def _to_settle(definition: Definition, path: str, fails: bool, has_output: bool,
         outputs=() if has_output else (here.path,),
         agents=_to_claim(definition, here) if most else (),
     )
-    if is_judged:
-        needed = replace(needed, gates=(here.path,), briefed=_briefed(definition, here.path))
+    parts = parts_to_end(definition, here.path) if definition.end_reads != () else {}
+    if parts or is_judged:
+        needed = replace(needed, parts=parts, briefed=_briefed(definition, here.path) if is_judged else ())
     if most > 1 or (most and _may_end_a_branch(definition, here)):
         return replace(needed, open_states=(0, most - 1 + _OTHERS))
     return needed
@@ -100,7 +102,7 @@ def _to_end_unit(definition: Definition, path: str, *, fails: bool, has_output: 
         outputs=() if has_output else (path,),
         entries=followers if most else (),
         agents=(path, *followers) if most else (),
-        growth=True,
+        parts=parts_to_end(definition, path),
         open_states=(0, most - 1 + _OTHERS) if most else None,
     )
 
@@ -126,10 +128,12 @@ def to_end(definition: Definition, path: str, size: int | None = None) -> ReadSe
         needed = replace(unit, entries=(path,))
     else:
         needed = to_leave(definition, here, fails=True, entries=(path,), opened=_inside(definition, here, size))
+        parts = parts_to_end(definition, path) if definition.end_reads != () else {}
+        needed = replace(needed, parts=parts) if parts else needed
     is_judged = definition.is_gated and definition.gates_of(path)
     if not is_judged:
         return needed
-    return replace(needed, gates=(path,), outputs=(path,), briefed=_briefed(definition, path))
+    return replace(needed, outputs=(path,), briefed=_briefed(definition, path))
 
 
 def to_leave(
@@ -238,8 +242,8 @@ def _both(reads: ReadSet, more: ReadSet) -> ReadSet:
     lists: dict[str, Any] = {row: tuple(dict.fromkeys((*getattr(reads, row), *getattr(more, row)))) for row in _LISTS}
     pages = [page for page in (reads.open_states, more.open_states) if page is not None]
     seeker = reads.seeker if more.open_states is None else more.seeker
-    signals, growth = reads.signals or more.signals, reads.growth or more.growth
-    return replace(reads, open_states=max(pages, default=None), seeker=seeker, signals=signals, growth=growth, **lists)
+    signals, parts = reads.signals or more.signals, wanted_of(reads.parts, more.parts)
+    return replace(reads, open_states=max(pages, default=None), seeker=seeker, signals=signals, parts=parts, **lists)
 
 
 def add(reads: ReadSet, more: More) -> ReadSet:
@@ -254,7 +258,7 @@ def add(reads: ReadSet, more: More) -> ReadSet:
         receipts=tuple(dict.fromkeys((*reads.receipts, *more.receipts))),
         states=tuple(dict.fromkeys((*reads.states, *more.states))) if more.states else reads.states,
         usage=reads.usage or more.usage,
-        journal=reads.journal or ((TAIL,) if more.journal else ()),
+        parts=wanted_of(reads.parts, more.parts),
     )
 
 

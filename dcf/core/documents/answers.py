@@ -1,7 +1,7 @@
 """The answers of the verbs, refusals included. Values only, no decisions."""
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from dcf.core.documents.model import Receipt, RunStatus, StateDoc, Status
 from dcf.values.json_text import Json
@@ -108,32 +108,16 @@ class Finalized:
     repeated: bool = False
 
 
-Fired: TypeAlias = Literal[
-    "closed",
-    "held",
-    "not_due",
-    "timed_out",
-    "unanswered",
-    "gate",
-    "scope",
-    "outside",
-    "waited",
-    "exhausted",
-    "paused",
-    "reminded",
-]
-"""The outcome of a check of an open state by the timer loop."""
-
-
 @record(frozen=True, slots=True, kw_only=True)
 class Owed:
     """Notifications for these states are due. `fired` is the outcome of the check, if the timer loop made one.
 
+    It is a word of the engine, or of the capability that has an ending for it (`core/extensions.py`).
     `size` is the number of branches or iterations of a Parallel or Map that is to be entered again.
     """
 
     states: tuple[str, ...] = ()
-    fired: Fired | None = None
+    fired: str | None = None
     size: int | None = None
 
 

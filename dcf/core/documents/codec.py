@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from dcf.asl.steps import Tolerance
+from dcf.core.documents.attached import ATTACHED
 from dcf.core.documents.model import (
     DEFAULT_MAX_ATTEMPTS,
     Lease,
@@ -26,9 +27,6 @@ from dcf.core.documents.parking import read_parked
 from dcf.core.documents.stored_values import count_of, object_of
 from dcf.core.documents.usage import stored_budget
 from dcf.core.leasing.blockers import read_blockers
-from dcf.features.gates.model import read_gated, write_gated
-from dcf.features.people.model import read_asked, write_asked
-from dcf.features.questions.model import read_asked_of, write_asked_of
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json, dump, load
 
@@ -38,15 +36,15 @@ _COMMON_FIELDS = frozenset(
 _RARE_FIELDS = frozenset(
     {
         *("type", "not_before", "delay_s", "deadline", "timeout_s", "heartbeat_s", "scope_epoch", "scope", "visit"),
-        *("asked", "questions", "gated", "parked"),
+        "parked",
     }
 )
 _STATE_FIELDS = _COMMON_FIELDS | _RARE_FIELDS
 
 _COUNTERS = ("reminders", "start_reminders", "retries", "tries_from", "logged", "corrections")
 
-_rare_of = attrgetter("kind", *(_RARE_FIELDS - {"type"}))
-_NOTHING_RARE = (None,) * len(_RARE_FIELDS)
+_rare_of = attrgetter("kind", *(_RARE_FIELDS - {"type"}), "attached")
+_NOTHING_RARE = (*(None for _ in _RARE_FIELDS), ())
 _holder_of = attrgetter("token", "owner_agent_id", "ts", "ttl_s", "expires_at")
 _NO_HOLDER = (None,) * 5
 _last_of = attrgetter("receipt", "claim", *_COUNTERS)
@@ -277,12 +275,12 @@ def _write_rare(doc: StateDoc) -> dict[str, Json]:
         "scope_epoch": doc.scope_epoch,
         "scope": None if doc.scope is None else _write_scope(doc.scope),
         "visit": doc.visit,
-        "asked": None if doc.asked is None else write_asked(doc.asked),
-        "questions": None if doc.questions is None else write_asked_of(doc.questions),
-        "gated": None if doc.gated is None else write_gated(doc.gated),
         "parked": None if doc.parked is None else doc.parked.as_json(),
     }
-    return _present(rare)
+    written = _present(rare)
+    for value in doc.attached:
+        written[value.field] = value.as_json()
+    return written
 
 
 def _present(fields: Mapping[str, Json]) -> dict[str, Json]:
@@ -334,6 +332,8 @@ def _write_last(doc: StateDoc) -> dict[str, Json]:
 
 def _read_rare(found: dict[str, Any]) -> dict[str, Any]:
     """Read the fields that few states have, by field name, and keep unknown ones."""
+    attached = [value for kind in ATTACHED.kinds if (value := kind.read(found.get(kind.field))) is not None]
+    known = _STATE_FIELDS | ATTACHED.fields
     return {
         "not_before": from_text(found.get("not_before")),
         "delay_s": count_of(found.get("delay_s")) or None,
@@ -344,11 +344,9 @@ def _read_rare(found: dict[str, Any]) -> dict[str, Any]:
         "scope_epoch": count_of(found.get("scope_epoch")) or None,
         "scope": _read_scope(found.get("scope")),
         "visit": count_of(found.get("visit")) or None,
-        "asked": read_asked(found.get("asked")),
-        "questions": read_asked_of(found.get("questions")),
-        "gated": read_gated(found.get("gated")),
         "parked": read_parked(found.get("parked")),
-        "extra": {name: value for name, value in found.items() if name not in _STATE_FIELDS},
+        "attached": tuple(attached),
+        "extra": {name: value for name, value in found.items() if name not in known},
     }
 
 

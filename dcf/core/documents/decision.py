@@ -2,22 +2,19 @@
 
 A decision is a pure function `Snapshot -> Decision`. The store reads what `ReadSet` lists and writes `WriteSet` in one
 transaction. If that transaction loses a race, the decision runs again. Each kind of read is one field of `ReadSet` and
-one of `Snapshot`, each kind of write one field of `WriteSet`; the store has one function for each.
+one of `Snapshot`, each kind of write one field of `WriteSet`; the store has one function for each. Parts of a run
+that capabilities keep are read and written by `parts`.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from dcf.asl.steps import Entry
 from dcf.core.documents.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
+from dcf.core.documents.parts import Part, Parts, Seen, Written
 from dcf.core.documents.signals import Signals
 from dcf.core.documents.usage import Charge
-from dcf.features.gates.model import GateRecord
-from dcf.features.growing.counts import Growth
-from dcf.features.growing.model import Unit
-from dcf.features.journal.model import JournalEntry, JournalSeen
-from dcf.features.questions.model import Questions
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 
@@ -42,8 +39,18 @@ class Seeker:
 class ReadSet:
     """The documents that a decision needs. States are named by path.
 
-    The run's meta document and most other documents are watched: if one of them changes before the commit, the decision
-    runs again. Inputs, entries and outputs need no watch, since only the holder of a watched state writes them.
+    `states` and meta are watched: if one changes before the commit, the decision runs again. Inputs and outputs need no
+    watch, since only the holder of a watched state writes them. `agents` names states whose assignment is needed,
+    `timers` those whose due time is. `open_states` is a page (offset, length) of the run's open states; those that
+    are changed must be unchanged until then. Inputs are read of those that are ready for the `seeker`. `claims` are
+    tokens, to find the states that were claimed with them.
+
+    Of a Parallel or Map: `scopes` asks for its recorded entry, `items` for single items by index, `tallies` for the
+    counts of ended branches. `receipts` asks for older receipts by state and request, `run_receipts` for those of
+    requests about the whole run; the snapshot has each, None if there is none. `briefed` are states whose input stands
+    in their instructions: it is shown, and no state is claimed for it. `signals`, which are watched too, are those of
+    the run; so are the sums of `usage`. `parts` says what is needed of what capabilities keep of the run; how that is
+    watched, they know. `other` is what the decision rests on of another run, which is not watched.
     """
 
     states: tuple[str, ...] = ()
@@ -78,16 +85,10 @@ class ReadSet:
     """Tokens of this claim: the states that they were used for before are read too."""
     signals: bool = False
     """The run's signals. Watched."""
-    talk: bool = False
-    """The run's notes and questions. Watched."""
     usage: bool = False
     """The sums of the run's usage. Watched."""
-    gates: tuple[str, ...] = ()
-    """States whose record of verdicts is read. Their documents must be in `states`, and so are watched."""
-    journal: tuple[str, ...] = ()
-    """Entries of the journal; `kinds.TAIL` alone reads only how full it is. Watched."""
-    growth: bool = False
-    """The counts of an open run. Watched."""
+    parts: Parts = field(default_factory=dict, hash=False)
+    """The reads of the parts of the run that capabilities keep. Each part knows what of it is watched."""
     whole_meta: bool = False
     """The whole meta document, not only the fields that most decisions need."""
     audit: bool = False
@@ -126,7 +127,12 @@ class Tally:
 class Snapshot:
     """The documents that were read for a decision, and the server time. Documents that do not exist are absent.
 
-    A field with the name of a field of `ReadSet` has the documents for which that field asked.
+    `inputs` and `briefed` are what workers see, `entries` what was recorded when states were entered, `items` the items
+    of Maps by path and index. `void` are the states that are shown as cancelled because the scope around them has
+    ended, as they stand. `page` is the number of open states that were looked at, `taken` are those that others are
+    about to take, and `held` those that are leased, by when the clock looks at them, or 0 once it has reminded of them.
+    `signals` and `usage` are None if they were not read; so is `other`, what was read of another run. `parts` are
+    those that were read.
     """
 
     now: int
@@ -169,18 +175,16 @@ class Snapshot:
     """The audit record; None if it was not read or does not exist."""
     signals: Signals | None = None
     """The run's signals; None if they were not read."""
-    talk: Questions | None = None
-    """The run's notes and questions; None if they were not read."""
     usage: Mapping[str, int] | None = None
     """The sums of the run's usage; None if they were not read."""
-    gates: Mapping[str, GateRecord | None] = field(default_factory=dict)
-    """Records of verdicts by state; None for each that does not exist."""
-    journal: JournalSeen | None = None
-    """Entries of the journal and how full it is; None if it was not read."""
-    growth: Growth | None = None
-    """The counts of an open run; None if they were not read."""
+    parts: Parts = field(default_factory=dict)
+    """The parts of the run that were read, of those that capabilities keep."""
     other: "Snapshot | None" = None
     """The documents that were read of another run; None if none were."""
+
+    def part(self, part: Part[Any, Seen, Any]) -> Seen | None:
+        """Return what was read of a part of the run; None if it was not read."""
+        return self.parts.get(part)
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -275,18 +279,10 @@ class WriteSet:
     """Stored results of requests about the whole run."""
     signals: list[Signals] = field(default_factory=list)
     """The run's signals after each step; the last are written."""
-    talk: Questions | None = None
-    """The run's notes and questions."""
     usage: list[Charge] = field(default_factory=list)
     """Reports of usage, to be added to the run's sums."""
-    gates: dict[str, GateRecord] = field(default_factory=dict)
-    """Records of verdicts by state."""
-    journal: list[JournalEntry] = field(default_factory=list)
-    """Entries of the journal that are new, or whose issue was resolved."""
-    growth: list[Growth] = field(default_factory=list)
-    """The counts of an open run after each step; the last are written."""
-    units: list[Unit] = field(default_factory=list)
-    """Units that are added to an open run."""
+    parts: dict[Part[Any, Any, Any], Any] = field(default_factory=dict)
+    """Changes of the parts of the run that capabilities keep."""
     agents: dict[str, Json] = field(default_factory=dict)
     """Assigned agents by the name of a unit or state."""
     evaluated: tuple[str, ...] = ()
@@ -297,6 +293,15 @@ class WriteSet:
     """Adds the run to the list of runs and to that of live runs."""
     assigned: tuple[str, ...] = ()
     """Agents in whose lists of assigned runs the run is entered."""
+
+    def put(self, part: Part[Any, Any, Written], written: Written) -> None:
+        """Write this of a part of the run, together with what is written of it already."""
+        before = self.parts.get(part)
+        self.parts[part] = written if before is None else part.together(before, written)
+
+    def written(self, part: Part[Any, Any, Written]) -> Written | None:
+        """Return what is written of a part of the run; None if nothing is."""
+        return self.parts.get(part)
 
     def add(self, more: "WriteSet") -> None:
         """Add the changes of a lease that is granted in the same transaction."""
@@ -343,9 +348,9 @@ class Remaining:
 class More:
     """Returned instead of an answer if the decision needs more than was read; nothing is written.
 
-    `states` are further documents to read. `page`: of the open states, in place of single ones that were thought to be
-    ready and are not. `journal`: what its last entry is. `seeker` says for whom, if what was read first was not for a
-    claim of ready states.
+    `states` are further documents to read. `page`: of the open states, in place of single ones that were thought to
+    be ready and are not. `parts`: of what capabilities keep of the run. `seeker` says for whom, if what was read
+    first was not for a claim of ready states.
     """
 
     scopes: tuple[str, ...] = ()
@@ -353,7 +358,7 @@ class More:
     receipts: tuple[tuple[str, str], ...] = ()
     states: tuple[str, ...] = ()
     usage: bool = False
-    journal: bool = False
+    parts: Parts = field(default_factory=dict)
     page: bool = False
     seeker: Seeker | None = None
 

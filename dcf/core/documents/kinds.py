@@ -1,4 +1,4 @@
-"""Types of the documents of states that are no types of the language's states, and a mark in reads."""
+"""Types of the documents of states that are no types of the language's states."""
 
 from typing import Final
 
@@ -7,6 +7,3 @@ GATE: Final = "Gate"
 
 GROUP: Final = "Group"
 """A group of units. No agent leases it."""
-
-TAIL: Final = "-"
-"""Replaces the entries in the reads of a decision that needs no entry of the journal."""

@@ -8,21 +8,22 @@ from dataclasses import field
 from enum import StrEnum
 from hmac import compare_digest
 from operator import attrgetter
+from typing import TypeVar
 
 from dcf.asl.resources import WAITING
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry, Tolerance
+from dcf.core.documents.attached import Attached
 from dcf.core.documents.kinds import GATE
 from dcf.core.documents.parents import Parent
 from dcf.core.documents.parking import Parked
 from dcf.core.documents.usage import Budget
 from dcf.core.leasing.blockers import Blocker
-from dcf.features.gates.model import Submission
-from dcf.features.people.model import Asking
-from dcf.features.questions.model import Questioned
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
+
+Kind = TypeVar("Kind", bound=Attached)
 
 
 class Status(StrEnum):
@@ -165,10 +166,10 @@ class StateDoc:
     token that claimed the state. `reminders` counts the reminders to its agents since it was last leased,
     `start_reminders` those to the planner of a run that was not started. `retries` counts how often a Retrier retried
     it; `tries_from` is the number of attempts before the last of these. `visit` is what the task token of this visit
-    names, where there is one. `asked` says whom a human task waits for. `logged` is the number of the last line that
-    the holder of the lease wrote into the history. `questions` says what its holders asked in this visit, and
-    `corrections` how often the result was corrected that its input comes from. `gated` says what was submitted to its
-    gates: what waits for a verdict, or was sent back. `parked` is the last usage limit that a holder met in this visit.
+    names, where there is one. `logged` is the number of the last line that the holder of the lease wrote into the
+    history. `corrections` says how often the result was corrected that its input comes from. `parked` is the last
+    usage limit that a holder met in this visit. `attached` are the values of capabilities, by their fields; `extra`
+    are fields that no code of this process reads.
     """
 
     status: Status = Status.PENDING
@@ -195,10 +196,8 @@ class StateDoc:
     visit: int | None = None
     logged: int = 0
     corrections: int = 0
-    asked: Asking | None = None
-    questions: Questioned | None = None
-    gated: Submission | None = None
     parked: Parked | None = None
+    attached: tuple[Attached, ...] = ()
     extra: Mapping[str, Json] = field(default_factory=dict)
 
     @property
@@ -273,27 +272,33 @@ class StateDoc:
         """Return when the timer loop must check the state: `at`, or earlier if a timeout ends earlier."""
         if _rarely_due(self) == _NEVER_DUE:
             return at
-        times = (at, self.deadline, self.heartbeat_due, self.escalates_at, self.question_due, self.gate_due)
+        times = (at, self.deadline, self.heartbeat_due, *(value.due_in(self) for value in self.attached))
         return min(time for time in times if time is not None)
 
-    @property
-    def question_due(self) -> int | None:
-        """Time at which a question about it is given up; None if none waits for its answer."""
-        return None if self.questions is None else self.questions.due
+    def attached_as(self, kind: type[Kind]) -> Kind | None:
+        """Return the attached value of this kind; None without one."""
+        for value in self.attached:
+            if isinstance(value, kind):
+                return value
+        return None
+
+    def has(self, field: str) -> bool:
+        """Return True if a value with this field is attached."""
+        return any(value.field == field for value in self.attached)
+
+    def attaching(self, value: Attached) -> "StateDoc":
+        """Return the document with this value, in place of the one of its field."""
+        others = (other for other in self.attached if other.field != value.field)
+        return replace(self, attached=tuple(sorted((*others, value), key=attrgetter("field"))))
 
     @property
-    def gate_due(self) -> int | None:
-        """Time at which a verdict is requested again; None if the state waits for no verdict, or has no such time."""
-        return self.gated.due if self.gated is not None and self.is_judged else None
-
-    @property
-    def escalates_at(self) -> int | None:
-        """Time from which others may answer a human task too; None if that is not to happen, or has."""
-        return None if self.asked is None or not self.waits_outside else self.asked.escalates_at
+    def lasting(self) -> tuple[Attached, ...]:
+        """The attached values without those that end with the lease."""
+        return tuple(value for value in self.attached if not value.ends_with_lease)
 
 
-_rarely_due = attrgetter("deadline", "heartbeat_s", "asked", "questions", "gated")
-_NEVER_DUE = (None,) * 5
+_rarely_due = attrgetter("deadline", "heartbeat_s", "attached")
+_NEVER_DUE = (None, None, ())
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 from dcf.core.documents.answers import Owed
 from dcf.core.documents.decision import Decision, Snapshot
 from dcf.core.documents.model import StateDoc
+from dcf.core.documents.parts import Parts
 from dcf.values.refusal import Refusal
 from dcf.values.tables import Tables
 
@@ -20,11 +21,12 @@ Look: TypeAlias = Callable[[Snapshot, str, StateDoc], Decision[Owed] | None]
 
 
 class LeaseExtensions(Tables):
-    """The tables, in the order of the capabilities."""
+    """The tables, in the order of the capabilities. `look_reads` is what the looks need of parts of the run."""
 
     filled_by = "dcf.features.installed"
     holds: tuple[Hold, ...]
     looks: tuple[Look, ...]
+    look_reads: Parts
 
 
 LEASING: Final = LeaseExtensions()

@@ -5,22 +5,11 @@ step, and the duration begins again. Nothing else changes, so this is idempotent
 timestamp of the workflow keeps that timestamp.
 """
 
-from typing import Final
-
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import Lease, RunStatus, StateDoc
 from dcf.core.leasing.attention import latest_look
-from dcf.features.people.model import Asking
-from dcf.values.instants import SECOND
+from dcf.values.instants import SECOND, is_ahead
 from dcf.values.records import replace
-
-_SLACK: Final = SECOND
-"""Tolerance: clocks are adjusted by less than this all the time."""
-
-
-def is_ahead(at: int, now: int, span_s: int = 0) -> bool:
-    """Return True if a time lies more than `span_s` seconds in the future, with a tolerance of a second."""
-    return at > now + span_s * SECOND + _SLACK
 
 
 def heal(snapshot: Snapshot, state: str, *, is_moment: bool = False) -> Decision[bool]:
@@ -45,16 +34,9 @@ def heal(snapshot: Snapshot, state: str, *, is_moment: bool = False) -> Decision
 def healed(doc: StateDoc, now: int, *, is_moment: bool = False) -> StateDoc:
     """Return the document with its times corrected."""
     begun = doc.not_before if is_moment else _not_before(doc, now)
-    asked = None if doc.asked is None else _asked(doc.asked, now)
     deadline = _deadline(doc, max(now, begun or 0))
-    gated = None if doc.gated is None else doc.gated.healed(now)
-    return replace(doc, lease=_lease(doc, now), not_before=begun, deadline=deadline, asked=asked, gated=gated)
-
-
-def _asked(asked: Asking, now: int) -> Asking:
-    if asked.escalates_at is None or not is_ahead(asked.escalates_at, now, asked.escalate_after_s or 0):
-        return asked
-    return replace(asked, escalates_at=now + (asked.escalate_after_s or 0) * SECOND)
+    attached = tuple(value.healed(now) for value in doc.attached)
+    return replace(doc, lease=_lease(doc, now), not_before=begun, deadline=deadline, attached=attached)
 
 
 def _lease(doc: StateDoc, now: int) -> Lease:

@@ -336,8 +336,8 @@ def _unless_free(doc: StateDoc, meta: Meta, request: Acquire, now: int) -> Refus
 
 
 def _was_sent_back(doc: StateDoc, owner: str) -> bool:
-    """Return True if gates sent the output of this very agent back: it may take the state again, token or not."""
-    return doc.gated is not None and not doc.is_judged and doc.lease.owner_agent_id == owner
+    """Return True if the output of this very agent was sent back: it may take the state again, token or not."""
+    return doc.lease.owner_agent_id == owner and any(value.was_sent_back(doc) for value in doc.attached)
 
 
 def _heal(mended: StateDoc, state: str, now: int) -> Decision[Leased | Refusal]:
@@ -365,7 +365,7 @@ def _freed(doc: StateDoc, now: int, request: Release) -> tuple[StateDoc, dict[re
     kept_owner = None if request.clear_owner else doc.lease.owner_agent_id
     lease = Lease(epoch=doc.lease.epoch, ts=now, ttl_s=doc.lease.ttl_s, owner_agent_id=kept_owner)
     status = doc.status if doc.status.is_terminal else Status.PENDING
-    free = replace(doc, kind=None, gated=None) if doc.is_judged else doc  # what was submitted is withdrawn
+    free = replace(doc, kind=None, attached=doc.lasting) if doc.is_judged else doc  # what was submitted is withdrawn
     freed = replace(free, status=status, lease=lease, claim=None)
     if request.token is None or not doc.lease.is_held_with(request.token):
         return freed, receipts.lost(request.state, doc, now)

@@ -43,7 +43,9 @@ def is_stuck(meta: Meta, docs: Iterable[StateDoc]) -> bool:
 
 def is_stuck_state(doc: StateDoc, *, is_started: bool) -> bool:
     """Return True if the run cannot continue in this state until somebody does something."""
-    if doc.status.is_terminal or doc.is_judged or doc.question_due is not None or doc.is_open_scope:
+    if doc.status.is_terminal or doc.is_judged or doc.is_open_scope:
+        return False
+    if doc.attached and any(value.awaits_answer() for value in doc.attached):
         return False
     is_ignored = doc.reminders >= STUCK_REMINDERS or (doc.start_reminders > 0 and not is_started)
     return is_ignored or _keeps_failing(doc) or _brings_nothing(doc)

@@ -10,8 +10,7 @@ from dcf.core.documents.notices import NoticeKind
 from dcf.core.documents.refusals import run_closed
 from dcf.core.leasing.attention import REMINDER_DELAY
 from dcf.core.leasing.halt_refusals import no_leases
-from dcf.core.leasing.healing import is_ahead
-from dcf.values.instants import SECOND, from_text, to_text
+from dcf.values.instants import SECOND, from_text, is_ahead, to_text
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from dcf.asl.state_paths import join
 from dcf.asl.tasks.extensions import LANGUAGE
+from dcf.asl.tasks.gates import Gate
 from dcf.core.definitions.model import Definition
 from dcf.core.documents.answers import Linked
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
@@ -15,6 +16,7 @@ from dcf.core.documents.model import Lease, StateDoc, Status
 from dcf.core.documents.operations import RunRequest
 from dcf.core.documents.refusals import cannot_rerun
 from dcf.core.lifecycle.creation import Beginning, Create
+from dcf.errors import CapabilityMissing
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
@@ -73,8 +75,17 @@ def repeated(snapshot: Snapshot, of: str, asked: Rerun, definition: Definition) 
         project=_text(document.get("project")),
         definition_ref=document.get("definition_ref"),
         begin=begin,
-        gates=LANGUAGE.gates.of_run(document.get("gates") or []),
+        gates=_gates(document.get("gates")),
     )
+
+
+def _gates(written: Json) -> tuple[Gate, ...]:
+    """Return the gates that the run was started with. Raise CapabilityMissing if no capability reads them."""
+    if not written:
+        return ()
+    if LANGUAGE.gates_of_run is None:
+        raise CapabilityMissing("No capability of this server reads the gates with which the run was started.")
+    return LANGUAGE.gates_of_run(written)
 
 
 def link(snapshot: Snapshot, to: str, asked: Rerun) -> Decision[Linked]:

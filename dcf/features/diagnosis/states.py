@@ -12,6 +12,7 @@ from dcf.features.diagnosis.facts import NAMED, Facts, lasting, listed, moment, 
 from dcf.features.diagnosis.model import Cause, Remedy, RunFinding
 from dcf.features.external.explaining import about_outside
 from dcf.features.gates.explaining import about_gates
+from dcf.features.gates.model import submission_of
 from dcf.features.questions.explaining import about_question, first_open
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
@@ -27,8 +28,9 @@ def about_state(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:  #
     if path in facts.untimed:
         return _untimed(path, doc, facts)
     is_later = doc.not_before is not None and doc.not_before > now
-    if doc.is_judged and doc.gated is not None:
-        return about_gates(path, doc, doc.gated, facts)
+    submission = submission_of(doc) if doc.is_judged else None
+    if submission is not None:
+        return about_gates(path, doc, submission, facts)
     question = first_open(doc, now)
     if question is not None:
         return about_question(path, doc, question, facts)

@@ -10,7 +10,7 @@ from dcf.features.children.model import child_id
 from dcf.features.diagnosis import remedies
 from dcf.features.diagnosis.facts import Facts, moment, text
 from dcf.features.diagnosis.model import Cause, Remedy, RunFinding
-from dcf.features.people.model import Asking
+from dcf.features.people.model import Asking, asking_of
 from dcf.features.people.refusals import whom
 from dcf.values.json_text import Json
 
@@ -25,8 +25,9 @@ _CAUSES: Final = {
 def about_outside(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
     """Return why the state waits for the outside. That is not stuck: an outside system may take its time."""
     assert doc.kind is not None, "the caller looked"
-    if doc.asked is not None:
-        return _about_people(path, doc, doc.asked, facts)
+    asking = asking_of(doc)
+    if asking is not None:
+        return _about_people(path, doc, asking, facts)
     about = _about(path, doc, facts)
     since, heartbeat = doc.started_at or doc.lease.epoch, doc.heartbeat_due
     limits = [at for at in (doc.deadline, heartbeat) if at is not None]

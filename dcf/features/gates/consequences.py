@@ -17,7 +17,7 @@ from dcf.core.documents.notices import NoticeKind
 from dcf.core.leasing.attention import latest_look
 from dcf.core.lifecycle.blocking import has_room
 from dcf.features.gates.gate import Gate
-from dcf.features.gates.model import GateRecord, GateVerdict, OpenGate, Submission
+from dcf.features.gates.model import RECORDS, GateRecord, GateVerdict, OpenGate, Submission, open_gates
 from dcf.features.journal.model import LONGEST_KEY
 from dcf.features.journal.writing import open_issue
 from dcf.features.people.description import Askees
@@ -74,8 +74,8 @@ def opened(case: GateCase) -> WriteSet:
     """Let the output wait for the verdicts of the next gates; the agents that may give them are notified."""
     kept = case.kept
     gates = tuple(_opened(case, gate) for gate in case.waiting)
-    gated = Submission(number=kept.number, sha256=kept.sha256, open=gates)
-    doc = replace(case.doc, status=Status.RUNNING, kind=GATE, gated=gated)
+    submission = Submission(number=kept.number, sha256=kept.sha256, open=gates)
+    doc = replace(case.doc.attaching(submission), status=Status.RUNNING, kind=GATE)
     changes = judged(case, doc)
     for one in gates:
         changes.events.append(opened_event(case, one))
@@ -86,15 +86,15 @@ def opened(case: GateCase) -> WriteSet:
 def judged(case: GateCase, doc: StateDoc) -> WriteSet:
     """Return the changes that write the document and the record of a state, and when the timer loop looks at it."""
     look = latest_look(doc, case.meta, case.now)
-    return WriteSet(states={case.state: doc}, gates={case.state: case.kept}, timers={case.state: look})
+    return WriteSet(states={case.state: doc}, parts=RECORDS.written({case.state: case.kept}), timers={case.state: look})
 
 
 def sent_back(case: GateCase, verdict: GateVerdict, *, tells: bool) -> tuple[GateCase, WriteSet]:
     """Send the output back to its worker, whose lease begins again, with what failed; `tells`: by an event too."""
     kept = replace(case.kept, failed=tuple(dict(one) for one in verdict.failed), failed_gate=verdict.gate)
     case = replace(case, kept=kept)
-    gated = Submission(number=kept.number, sha256=kept.sha256)
-    doc = replace(case.doc, kind=None, gated=gated, lease=_renewed(case))
+    submission = Submission(number=kept.number, sha256=kept.sha256)
+    doc = replace(case.doc.attaching(submission), kind=None, lease=_renewed(case))
     changes = judged(replace(case, doc=doc), doc)
     changes.events.append(decided_event(case, verdict))
     if tells and doc.lease.owner_agent_id is not None:
@@ -205,9 +205,8 @@ def work_of(case: GateCase, gate: Gate, one: OpenGate) -> dict[str, Json]:
 
 def rows_of(workflow_id: str, case: GateCase, *, whole: bool) -> list[dict[str, Json]]:
     """Return what waits at a state, one object for each gate; `whole`: with the output, however large."""
-    doc = case.doc
     rows: list[dict[str, Json]] = []
-    for one in () if doc.gated is None or not doc.is_judged else doc.gated.open:
+    for one in open_gates(case.doc):
         gate = case.gate(one.name)
         if gate is not None:
             work = work_of(case, gate, one)

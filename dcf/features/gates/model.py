@@ -7,8 +7,12 @@ changes that document, which is watched.
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Final
+from typing import ClassVar, Final, TypeAlias
 
+from dcf.core.documents.attached import Attached, Holder
+from dcf.core.documents.decision import Snapshot
+from dcf.core.documents.model import StateDoc
+from dcf.core.documents.parts import Part, every_name
 from dcf.features.people.description import Askees
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
@@ -66,11 +70,14 @@ class OpenGate:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Submission:
+class Submission(Attached):
     """The gates in the document of a state: the number and the hash of the submission, and the open gates.
 
     There are no open gates if the output was sent back to its worker (`needs_work`).
     """
+
+    field: ClassVar[str] = "gated"
+    ends_with_lease: ClassVar[bool] = True
 
     number: int
     sha256: str
@@ -80,6 +87,18 @@ class Submission:
     def due(self) -> int | None:
         """When the timer loop must look at the next of them; None if it need not."""
         return min((one.due for one in self.open if one.due is not None), default=None)
+
+    def as_json(self) -> dict[str, Json]:
+        """Return what the document says."""
+        return _SUBMISSION.write(self)
+
+    def due_in(self, doc: Holder) -> int | None:
+        """Return when a verdict is asked for again; None if no verdict is waited for, or without a limit."""
+        return self.due if doc.is_judged else None
+
+    def was_sent_back(self, doc: Holder) -> bool:
+        """Return True if gates failed, and the holder has not submitted another output."""
+        return not doc.is_judged
 
     def gate(self, name: str) -> OpenGate | None:
         """Return the open gate of this name."""
@@ -104,6 +123,17 @@ class Submission:
                 for one in self.open
             ),
         )
+
+
+def submission_of(doc: StateDoc) -> Submission | None:
+    """Return what the document of a state says of its gates; None without gates."""
+    return doc.attached_as(Submission)
+
+
+def open_gates(doc: StateDoc) -> tuple[OpenGate, ...]:
+    """Return the gates of a state that wait for their verdicts."""
+    submission = submission_of(doc) if doc.is_judged else None
+    return () if submission is None else submission.open
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -194,6 +224,24 @@ class GateRecord:
 NO_GATES: Final = GateRecord()
 
 
+Records: TypeAlias = Mapping[str, GateRecord | None]
+
+
+def _records(records: Records, written: Records) -> Records:
+    return {**records, **written}
+
+
+RECORDS: Final = Part[tuple[str, ...], Records, Records](
+    name="gates", both=every_name, after=_records, together=_records
+)
+"""The records of verdicts, by state. They are not watched: every change of one is also a change of its state."""
+
+
+def record_of(snapshot: Snapshot, state: str) -> GateRecord:
+    """Return the record of a state; an empty one if it has none."""
+    return (snapshot.part(RECORDS) or {}).get(state) or NO_GATES
+
+
 _OPEN: Final = RecordCodec(
     OpenGate,
     "name kind since asks due waits_s to people.people people.groups by_people rests",
@@ -219,9 +267,6 @@ class _StoredVerdict:
 
 _RECORD: Final = RecordCodec(GateRecord, left_out="empty", codecs={"verdicts": _StoredVerdict})
 
-write_gated: Final = _SUBMISSION.write
-"""Write what a state's document says."""
-
 write_record: Final = _RECORD.write
 """Write the record of a state for the store."""
 
@@ -230,5 +275,5 @@ read_record: Final = _RECORD.read
 
 
 def read_gated(document: Json) -> Submission | None:
-    """Read what `write_gated` wrote; None for anything else."""
+    """Read what a state's document says; None for anything else."""
     return _SUBMISSION.read(document) if isinstance(document, dict) else None

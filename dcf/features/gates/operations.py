@@ -17,7 +17,7 @@ from dcf.errors import UnknownRun
 from dcf.features.gates import overriding, verdicts
 from dcf.features.gates.consequences import GateCase, gates_of
 from dcf.features.gates.listing import GatePage, GatePlace, GateQuery
-from dcf.features.gates.model import NO_GATES
+from dcf.features.gates.model import RECORDS, Submission, record_of, submission_of
 from dcf.features.gates.overriding import Override
 from dcf.features.gates.storage import GateLists, WaitingState, place_of
 from dcf.features.gates.submitting import case_of
@@ -86,7 +86,8 @@ class Gates:
         shown_paths = paths if contents else ()
         briefed = tuple(path for path in shown_paths if shows_input(run.definition, path))
         found = self._store.read(
-            workflow_id, ReadSet(states=with_scopes(paths), gates=paths, outputs=shown_paths, briefed=briefed)
+            workflow_id,
+            ReadSet(states=with_scopes(paths), parts=RECORDS.wanted(paths), outputs=shown_paths, briefed=briefed),
         )
         if found.meta is None:
             raise UnknownRun(workflow_id)
@@ -94,7 +95,7 @@ class Gates:
         return [
             case_of(shown, path, run.definition, shown.outputs.get(path))
             for path in paths
-            if path in shown.states and shown.states[path].gated is not None
+            if path in shown.states and shown.states[path].has(Submission.field)
         ]
 
     def of_run(self, workflow_id: str, limit: int, after: GatePlace | None, *, contents: bool = True) -> GatePage:
@@ -156,10 +157,13 @@ class Gates:
 
     def _known_by(self, workflow_id: str, ruling: Ruling) -> str:
         """Return the id of a verdict that came without one: that of the submission which it is about."""
-        found = self._store.read(workflow_id, ReadSet(states=with_scopes([ruling.state]), gates=(ruling.state,)))
+        found = self._store.read(
+            workflow_id, ReadSet(states=with_scopes([ruling.state]), parts=RECORDS.wanted((ruling.state,)))
+        )
         doc = found.states.get(ruling.state)
-        kept = found.gates.get(ruling.state) or NO_GATES
-        one = None if doc is None or doc.gated is None else doc.gated.gate(ruling.gate)
+        kept = record_of(found, ruling.state)
+        submission = None if doc is None else submission_of(doc)
+        one = None if submission is None else submission.gate(ruling.gate)
         asks = one.asks if one is not None and ruling.verdict == "unavailable" else 0
         return f"verdict-{content_fingerprint([ruling.arguments(), kept.number, asks])}"
 

@@ -15,6 +15,7 @@ from dcf.core.documents.refusals import run_over, state_terminal
 from dcf.errors import InvalidArgument
 from dcf.features.gates import refusals
 from dcf.features.gates.consequences import GateCase
+from dcf.features.gates.model import RECORDS, submission_of
 from dcf.features.gates.submitting import case_of, content_sha256
 from dcf.features.gates.verdicts import after_pass
 from dcf.values.instants import to_text
@@ -100,12 +101,12 @@ def _why_not_by(case: GateCase, wish: Override, names: tuple[str, ...]) -> Refus
 
 
 def _left(case: GateCase, names: tuple[str, ...]) -> GateCase:
-    gated = case.doc.gated
-    if gated is None:
+    submission = submission_of(case.doc)
+    if submission is None:
         return case
     for name in names:
-        gated = gated.without(name)
-    return replace(case, doc=replace(case.doc, gated=gated))
+        submission = submission.without(name)
+    return replace(case, doc=case.doc.attaching(submission))
 
 
 def _is_submitted(case: GateCase) -> bool:
@@ -113,7 +114,8 @@ def _is_submitted(case: GateCase) -> bool:
     kept, doc = case.kept, case.doc
     if doc.is_judged:
         return True
-    was_sent_back = doc.gated is not None and doc.gated.number == kept.number and kept.failed_gate is not None
+    submission = submission_of(doc)
+    was_sent_back = submission is not None and submission.number == kept.number and kept.failed_gate is not None
     return was_sent_back and kept.failed_gate in kept.waived and content_sha256(case.output) == kept.sha256
 
 
@@ -128,7 +130,7 @@ def _noted(case: GateCase, events: list[Event], said: Mapping[str, Json]) -> Run
         "run_status": RunStatus.RUNNING.value,
         "next_states": [],
     }
-    changes = WriteSet(states={case.state: case.doc}, gates={case.state: case.kept}, events=events)
+    changes = WriteSet(states={case.state: case.doc}, parts=RECORDS.written({case.state: case.kept}), events=events)
     return Decision(answer=RunAnswer(answer=told, at=case.now), changes=changes)
 
 

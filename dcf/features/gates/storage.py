@@ -13,18 +13,20 @@ from typing import Final
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.listing.checks import ListKind
 from dcf.features.gates.listing import ANY, GatePlace, GateQuery
-from dcf.features.gates.model import GateRecord, read_record
+from dcf.features.gates.model import RECORDS, GateRecord, Records, open_gates, read_record, submission_of, write_record
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
 from dcf.store.connection.documents import micros
-from dcf.store.extensions import StateLists
+from dcf.store.extensions import PartRow, StateLists
 from dcf.store.forms.form import DocumentForm
 from dcf.store.keys.parts import encode_state, member, read_member
 from dcf.store.keys.table import RunKeys
 from dcf.store.lists.elsewhere import ask, take_off_unless
+from dcf.store.transaction.reading import fields_of_hash
 from dcf.store.transaction.state_texts import read_text
+from dcf.store.transaction.writing import Packet
 from dcf.values.instants import SECOND
-from dcf.values.json_text import Json, load
+from dcf.values.json_text import Json, dump_bytes, load
 from dcf.values.records import record
 
 WAITING: Final = "cp:idx:gates:"
@@ -58,10 +60,8 @@ class WaitingState:
 
 def queues_of(doc: StateDoc) -> frozenset[str]:
     """Return the lists that a state is on while its output is judged."""
-    if doc.gated is None or not doc.is_judged:
-        return frozenset()
     found: set[str] = set()
-    for one in doc.gated.open:
+    for one in open_gates(doc):
         named = {f"agent:{name}" for name in one.to} if not one.by_people else set[str]()
         if one.by_people:
             named = {f"person:{name}" for name in one.people.people} | {f"group:{name}" for name in one.people.groups}
@@ -71,7 +71,8 @@ def queues_of(doc: StateDoc) -> frozenset[str]:
 
 def place_of(workflow_id: str, path: str, doc: StateDoc) -> GatePlace:
     """Return the place of a state in lists: since when it waits, and its name."""
-    since = max((one.since for one in doc.gated.open), default=0) if doc.gated is not None else 0
+    submission = submission_of(doc)
+    since = 0 if submission is None else max((one.since for one in submission.open), default=0)
     return GatePlace(at=since, entry=member(workflow_id, path))
 
 
@@ -90,7 +91,8 @@ def unlisted_commands(run: RunKeys, path: str, before: StateDoc, after: StateDoc
 
 
 def _unlist(queue: str, run: RunKeys, path: str, seen: StateDoc | None) -> Command:
-    number = 0 if seen is None or seen.gated is None else seen.gated.number
+    submission = None if seen is None else submission_of(seen)
+    number = 0 if submission is None else submission.number
     entry = member(run.workflow_id, path)
     return ("EVAL", _TAKE_OFF, 1, f"{WAITING}{queue}", entry, number, run.state(path))
 
@@ -190,6 +192,19 @@ LISTED: Final = StateLists(
     kind=ListKind.GATES,
     prefix=WAITING,
     is_listed=lambda doc: doc.is_judged,
-    row="gates",
+    part=RECORDS,
     opened=listed_commands,
 )
+
+
+def _write(packet: Packet, run: RunKeys, records: Records) -> None:
+    fields = [
+        part
+        for path, kept in records.items()
+        if kept is not None
+        for part in (encode_state(path), dump_bytes(write_record(kept)))
+    ]
+    packet.others.append(("HSET", run.gates, *fields))
+
+
+ROW: Final = PartRow(part=RECORDS, ask=fields_of_hash(lambda run: run.gates, encode_state, read_record), write=_write)

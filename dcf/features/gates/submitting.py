@@ -33,7 +33,17 @@ from dcf.features.gates.consequences import (
     sent_back,
 )
 from dcf.features.gates.gate import GATE_FAILED, Gate
-from dcf.features.gates.model import FAILS, MOST_SUBMISSIONS, NO_GATES, PASSES, GateRecord, GateVerdict, Judged
+from dcf.features.gates.model import (
+    FAILS,
+    MOST_SUBMISSIONS,
+    PASSES,
+    RECORDS,
+    GateRecord,
+    GateVerdict,
+    Judged,
+    record_of,
+    submission_of,
+)
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json
 from dcf.values.records import replace
@@ -59,7 +69,7 @@ def case_of(snapshot: Snapshot, state: str, definition: Definition, output: Json
         doc=snapshot.states[state],
         meta=snapshot.meta,
         gates=gates_of(definition, state),
-        kept=(snapshot.gates.get(state) or NO_GATES).of_visit(visit_of(snapshot, state)),
+        kept=record_of(snapshot, state).of_visit(visit_of(snapshot, state)),
         output=output,
         now=snapshot.now,
         instructions=instructions_of(definition, state),
@@ -90,16 +100,18 @@ def through_gates(snapshot: Snapshot, definition: Definition, settle: Settle, re
 
 def unless_judged(state: str, doc: StateDoc) -> Refusal | None:
     """Refuse a holder's other writes while its output is being judged."""
-    return refusals.review_running(state, doc, doc.gated) if doc.gated is not None and doc.is_judged else None
+    submission = submission_of(doc) if doc.is_judged else None
+    return None if submission is None else refusals.review_running(state, doc, submission)
 
 
 def _as_before(case: GateCase, request: Update) -> Refusal | None:
     """Return how the same submission stands; None if this is another one."""
     kept, doc = case.kept, case.doc
-    if not _is_same(kept, request) or doc.gated is None:
+    submission = submission_of(doc)
+    if not _is_same(kept, request) or submission is None:
         return None
     if doc.is_judged:
-        return refusals.review_running(case.state, doc, doc.gated)
+        return refusals.review_running(case.state, doc, submission)
     gate = None if kept.failed_gate in kept.waived else case.gate(kept.failed_gate or "")
     return None if gate is None else _needs_work(case, gate)
 
@@ -173,9 +185,10 @@ def _judged(case: GateCase, request: Update, told: list[Event]) -> Written:
     changes.outputs.update({case.state: request.output} if request.has_output else {})
     doc = replace(changes.states[case.state], attempts=case.doc.attempts + request.attempts)
     changes.states[case.state] = doc
-    assert doc.gated is not None, "just opened"
+    submission = submission_of(doc)
+    assert submission is not None, "just opened"
     return Decision(
-        answer=refusals.review_running(case.state, doc, doc.gated),
+        answer=refusals.review_running(case.state, doc, submission),
         changes=replace(changes, events=[*told, *changes.events]),
     )
 
@@ -212,5 +225,5 @@ def _with(decision: Written, case: GateCase, told: list[Event]) -> Written:
     if not isinstance(decision.answer, Updated):
         return decision
     changes = decision.changes or WriteSet()
-    kept = {**changes.gates, case.state: case.kept}
-    return replace(decision, changes=replace(changes, gates=kept, events=[*told, *changes.events]))
+    changes.put(RECORDS, {case.state: case.kept})
+    return replace(decision, changes=replace(changes, events=[*told, *changes.events]))

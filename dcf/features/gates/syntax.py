@@ -10,6 +10,7 @@ from dcf.asl.json_schema.syntax import flaws_of as flaws_of_schema
 from dcf.asl.resources import Resource
 from dcf.asl.syntax.fields import DefinitionFields, kind
 from dcf.asl.tasks.extensions import TaskField
+from dcf.asl.tasks.gates import GATES
 from dcf.errors import InvalidArgument
 from dcf.features.gates.gate import KINDS, THENS, Gate
 from dcf.features.people.description import read_askees
@@ -67,8 +68,8 @@ def gates_of_run(written: Json) -> tuple[Gate, ...]:
     return read_gates(written)[0]
 
 
-FIELD: Final = TaskField(of_task=gates_of_task, of_run=gates_of_run)
-"""The reader of gates for the language."""
+FIELD: Final = TaskField(name=GATES, read=gates_of_task)
+"""The field of a Task that lists its gates."""
 
 
 def gates_given(value: Json, field: str = "gates") -> tuple[Gate, ...]:

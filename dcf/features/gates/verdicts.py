@@ -41,11 +41,14 @@ from dcf.features.gates.model import (
     FAILS,
     MOST_UNAVAILABLE,
     PASSES,
+    RECORDS,
     UNAVAILABLE,
     GateVerdict,
     Judged,
     OpenGate,
     Submission,
+    open_gates,
+    submission_of,
 )
 from dcf.features.gates.submitting import case_of
 from dcf.values.instants import SECOND
@@ -111,8 +114,8 @@ def decide(
 
 def look(snapshot: Snapshot, _: str, doc: StateDoc) -> Decision[Owed] | None:
     """Find that verdicts are to be asked for again. None if that is not due."""
-    is_due = doc.gated is not None and doc.gate_due is not None and doc.gate_due <= snapshot.now
-    return Decision(answer=Owed(fired="gate")) if is_due else None
+    due = min((one.due for one in open_gates(doc) if one.due is not None), default=None)
+    return None if due is None or due > snapshot.now else Decision(answer=Owed(fired="gate"))
 
 
 def overdue(
@@ -120,10 +123,10 @@ def overdue(
 ) -> Decision[RunStatus | More | None]:
     """Ask again for the verdicts that did not come in time; people, in the end. Called by the clock."""
     doc, meta = snapshot.states[state], snapshot.meta
-    if meta is None or meta.status is not RunStatus.RUNNING or not doc.is_judged or doc.gated is None:
+    if meta is None or meta.status is not RunStatus.RUNNING or not doc.is_judged:
         return Decision(answer=None)
     case = case_of(snapshot, state, definition, snapshot.outputs.get(state))
-    late = [one for one in doc.gated.open if one.due is not None and one.due <= snapshot.now]
+    late = [one for one in open_gates(doc) if one.due is not None and one.due <= snapshot.now]
     changes = WriteSet()
     for one in late:
         case = _asked_again(case, one, changes)
@@ -169,10 +172,11 @@ def _waiting(snapshot: Snapshot, ruling: Ruling, definition: Definition) -> tupl
     gate = case.gate(ruling.gate)
     if gate is None:
         return refusals.no_such_gate(state, ruling.gate, [one.name for one in case.gates])
-    one = None if doc.gated is None or not doc.is_judged else doc.gated.gate(ruling.gate)
-    if one is None or doc.gated is None:
+    submission = submission_of(doc) if doc.is_judged else None
+    one = None if submission is None else submission.gate(ruling.gate)
+    if one is None or submission is None:
         return refusals.not_judged(state, ruling.gate, doc)
-    return (case, gate, one) if doc.gated.sha256 == ruling.sha256 else refusals.content_changed(state)
+    return (case, gate, one) if submission.sha256 == ruling.sha256 else refusals.content_changed(state)
 
 
 def _verdict(case: GateCase, gate: Gate, one: OpenGate, ruling: Ruling) -> GateVerdict | Refusal:
@@ -219,8 +223,8 @@ def after_pass(
     context: Mapping[str, Json],
 ) -> RunDecision:
     """Go on to the gates that are next, or complete the state if there are none."""
-    gated = case.doc.gated
-    if gated is not None and gated.open:
+    submission = submission_of(case.doc)
+    if submission is not None and submission.open:
         return Decision(answer=_answer(case, told), changes=_plus(judged(case, case.doc), WriteSet(events=[event])))
     if case.waiting:
         changes = opened(case)
@@ -318,17 +322,18 @@ def _counted_unavailable(case: GateCase, one: OpenGate) -> tuple[GateCase, int]:
     return replace(case, kept=replace(case.kept, unavailable={**case.kept.unavailable, one.name: number})), number
 
 
-def _gated(case: GateCase) -> Submission:
-    assert case.doc.gated is not None, "the caller looked"
-    return case.doc.gated
+def _submission(case: GateCase) -> Submission:
+    submission = submission_of(case.doc)
+    assert submission is not None, "the caller looked"
+    return submission
 
 
 def _with_open(case: GateCase, one: OpenGate) -> GateCase:
-    return replace(case, doc=replace(case.doc, gated=_gated(case).with_gate(one)))
+    return replace(case, doc=case.doc.attaching(_submission(case).with_gate(one)))
 
 
 def _without(case: GateCase, gate: str) -> GateCase:
-    return replace(case, doc=replace(case.doc, gated=_gated(case).without(gate)))
+    return replace(case, doc=case.doc.attaching(_submission(case).without(gate)))
 
 
 def _ended(
@@ -341,13 +346,13 @@ def _ended(
 ) -> RunDecision:
     """End the state with its output or a failure; its worker finds the answer with the token of its lease."""
     doc, kept = case.doc, case.kept
-    free = replace(doc, kind=None, gated=None, lease=Lease(epoch=doc.lease.epoch))
+    free = replace(doc, kind=None, attached=doc.lasting, lease=Lease(epoch=doc.lease.epoch))
     states = {**snapshot.states, case.state: free}
     step = end(replace(snapshot, states=states), wish, doc.lease.next_epoch(case.now), definition, context)
     if isinstance(step, More):
         return Decision(answer=step)
     _keep_receipt(step, case)
-    step.writes.gates[case.state] = kept
+    step.writes.put(RECORDS, {case.state: kept})
     step.writes.claims.update({} if doc.claim is None else {doc.claim: None})
     after = replace(case, doc=step.writes.states[case.state])
     return step.decision(_answer(after, told, step))
@@ -372,8 +377,7 @@ def _keep_receipt(step: Transition, case: GateCase) -> None:
 
 
 def _answer(case: GateCase, told: Mapping[str, Json], step: Transition | None = None) -> RunAnswer:
-    gated = case.doc.gated
-    waits = [one.name for one in gated.open] if gated is not None and case.doc.is_judged else []
+    waits = [one.name for one in open_gates(case.doc)]
     said: dict[str, Json] = {
         "state": case.state,
         "gate": told.get("gate"),

@@ -17,9 +17,9 @@ from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, on
 from dcf.core.documents.refusals import run_closed
 from dcf.core.leasing.lease import Acquire, acquire
 from dcf.features.growing.checks import first_wrong, in_order
-from dcf.features.growing.counts import Growth
+from dcf.features.growing.counts import GROWTH, Growth
 from dcf.features.growing.definition import following_sha256, units_of
-from dcf.features.growing.model import NewUnit, Units, found_by, write_unit
+from dcf.features.growing.model import UNITS, NewUnit, Units, found_by, write_unit
 from dcf.features.growing.progress import open_unit, settled
 from dcf.features.growing.refusals import not_growing, refused_units
 from dcf.values.digest import next_token
@@ -108,7 +108,7 @@ def add_units(
 
 
 def _add(snapshot: Snapshot, wish: AddUnits, definition: Definition, request: RunRequest) -> RunDecision:
-    meta, units, growth = snapshot.meta, units_of(definition), snapshot.growth
+    meta, units, growth = snapshot.meta, units_of(definition), snapshot.part(GROWTH)
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if units is None or growth is None:
         return Decision(answer=not_growing())
@@ -130,7 +130,7 @@ def _add(snapshot: Snapshot, wish: AddUnits, definition: Definition, request: Ru
         "added": names,
         "existing": found,
         "ready": list(step.entered),
-        "units": (*step.writes.growth, growth)[0].units,
+        "units": (step.writes.written(GROWTH) or growth).units,
     }
     return Decision(answer=RunAnswer(answer=answer, at=snapshot.now), changes=step.writes)
 
@@ -161,9 +161,10 @@ def _write(step: Transition, new: Sequence[NewUnit], units: Units, growth: Growt
         if doc.is_ready:
             open_unit(step, unit.name, doc, None)
     size = sum(byte_length(write_unit(one.unit)) for one in new)
-    step.writes.growth.append(replace(growth, units=growth.units + len(new), bytes=growth.bytes + size))
-    step.writes.units.extend(one.unit for one in new)
-    step.writes.meta["definition_sha256"] = following_sha256(step.meta.definition_sha256, step.writes.units)
+    units_added = tuple(one.unit for one in new)
+    step.writes.put(GROWTH, replace(growth, units=growth.units + len(new), bytes=growth.bytes + size))
+    step.writes.put(UNITS, units_added)
+    step.writes.meta["definition_sha256"] = following_sha256(step.meta.definition_sha256, units_added)
     agents = dict.fromkeys(agent for one in new for agent in one.agents)
     step.writes = replace(step.writes, assigned=tuple(agents))
 

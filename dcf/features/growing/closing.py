@@ -20,7 +20,7 @@ from dcf.core.leasing.halt_refusals import issues_open
 from dcf.core.leasing.lease import forgotten_claim
 from dcf.core.lifecycle.growing_timeouts import NOT_PAUSED
 from dcf.errors import InvalidArgument
-from dcf.features.growing.counts import Growth
+from dcf.features.growing.counts import GROWTH, Growth
 from dcf.features.growing.definition import units_of
 from dcf.features.growing.model import Units
 from dcf.features.growing.progress import WELL, close_group, end_if_done, settle
@@ -117,7 +117,7 @@ def to_seal(units: Units, wish: Seal) -> tuple[str, ...]:
 @decided_once
 def seal(snapshot: Snapshot, request: RunRequest, wish: Seal, definition: Definition) -> RunDecision:
     """Allow no further units there; end it if all its units have ended well. Sealing again has no effect."""
-    meta, units, growth, group = snapshot.meta, units_of(definition), snapshot.growth, wish.group
+    meta, units, growth, group = snapshot.meta, units_of(definition), snapshot.part(GROWTH), wish.group
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if units is None or growth is None:
         return Decision(answer=not_growing())
@@ -132,14 +132,15 @@ def seal(snapshot: Snapshot, request: RunRequest, wish: Seal, definition: Defini
     if growth.is_sealed(group) and not wish.force:
         return Decision(answer=RunAnswer(answer=_sealed(growth, group, meta.status, new=False), at=snapshot.now))
     step = Transition(now=snapshot.now, epoch=snapshot.now, meta=meta, visited_before=snapshot.states)
-    step.writes.growth.append(growth.sealed(group))
+    step.writes.put(GROWTH, growth.sealed(group))
     sealed = "RunSealed" if group is None else "GroupSealed"
     step.writes.events.append(Event(type=sealed, state=group, data=request.told()))
     more = _skip(step, snapshot, left if wish.force else [], units) or _close(step, snapshot, units, wish)
     if more is not None:
         return Decision(answer=more)
-    end_if_done(step, step.writes.growth[-1])
-    answer = _sealed(step.writes.growth[-1], group, step.run_status, new=True)
+    growth = step.writes.written(GROWTH) or growth
+    end_if_done(step, growth)
+    answer = _sealed(growth, group, step.run_status, new=True)
     answer["next_states"] = list(step.entered)
     return step.decision(RunAnswer(answer=answer, at=snapshot.now))
 
@@ -165,6 +166,12 @@ def _sealed(growth: Growth, group: str | None, status: RunStatus, *, new: bool) 
     return {"group": group, "sealed": new, "open": count.open, "run_status": status.value, "hint": hint}
 
 
+def _is_done(step: Transition, group: str) -> bool:
+    growth = step.writes.written(GROWTH)
+    assert growth is not None, "sealing has written it"
+    return growth.of(group).is_done
+
+
 def _skip(step: Transition, snapshot: Snapshot, names: list[str], units: Units) -> More | None:
     """Write that these units are no longer needed, and what follows."""
     for name in names:
@@ -175,7 +182,7 @@ def _skip(step: Transition, snapshot: Snapshot, names: list[str], units: Units) 
             lease=Lease(epoch=max(doc.lease.epoch, step.epoch)),
             finished_at=step.now,
             kind=None,
-            gated=None,
+            attached=doc.attached and doc.lasting,
             claim=None,
         )
         step.writes.timers[name] = None
@@ -205,7 +212,7 @@ def _close_groups(step: Transition, snapshot: Snapshot, units: Units, group: str
         doc = step.current(name)
         if doc is None:
             return More(states=(name,))
-        if doc.status not in WELL and doc.is_ready and step.writes.growth[-1].of(name).is_done:
+        if doc.status not in WELL and doc.is_ready and _is_done(step, name):
             close_group(step, name, doc)
             more = settle(step, snapshot, units, (name,))
             if more is not None:
@@ -216,7 +223,7 @@ def _close_groups(step: Transition, snapshot: Snapshot, units: Units, group: str
 @decided_once
 def close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Definition) -> RunDecision:
     """End the run. The same request again gets its answer."""
-    meta, units, growth = snapshot.meta, units_of(definition), snapshot.growth
+    meta, units, growth = snapshot.meta, units_of(definition), snapshot.part(GROWTH)
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if units is None or growth is None:
         return Decision(answer=not_growing())
@@ -237,7 +244,10 @@ def close(snapshot: Snapshot, request: RunRequest, wish: Close, definition: Defi
     return Decision(
         answer=RunAnswer(answer=_told(wish, units, len(left)), at=now),
         changes=WriteSet(
-            meta=patch, growth=[growth.sealed(None)], events=[event], notices=[told, *tell_parent(meta, now)]
+            meta=patch,
+            parts=GROWTH.written(growth.sealed(None)),
+            events=[event],
+            notices=[told, *tell_parent(meta, now)],
         ),
         remaining=Remaining(run_over=True),
     )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final
 
+from dcf.core.documents.parts import Part, every_name, last
 from dcf.values.record_json.codec import RecordCodec
 from dcf.values.records import record, replace
 
@@ -69,6 +70,9 @@ class Growth:
 
 
 NO_GROWTH = Growth()
+
+GROWTH: Final = Part[tuple[str, ...], Growth, Growth](name="growth", both=every_name, after=last, together=last)
+"""The counts of a run that grows, as each step leaves them. They are watched."""
 
 
 _COUNT: Final = RecordCodec(GroupCount, "open sealed")

@@ -13,10 +13,10 @@ from dcf.asl.machine import Machine, State, Task
 from dcf.asl.resources import read_resource
 from dcf.asl.syntax.briefs import read_brief
 from dcf.asl.syntax.fields import DefinitionFields, Findings
+from dcf.asl.tasks.extensions import LANGUAGE
+from dcf.asl.tasks.gates import GATES, Gate
 from dcf.core.definitions.model import Definition
 from dcf.errors import Problem
-from dcf.features.gates.gate import Gate
-from dcf.features.gates.syntax import read_gates
 from dcf.features.growing.model import NO_UNITS, Unit, Units
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json
@@ -186,6 +186,7 @@ def grown_definition(name: str, units: Units = NO_UNITS) -> Definition:
         output_schemas=dict(_schemas(units)),
         errors={one.name: _names(one, "Errors") for one in units.by_name.values() if "Errors" in one.told},
         gates=dict(_gates(units)),
+        unread={} if LANGUAGE.gates_of_run is not None else {unit.name: (GATES,) for unit in _gated(units)},
         units=units,
     )
 
@@ -235,10 +236,13 @@ def _schemas(units: Units) -> Iterator[tuple[str, Mapping[str, Json] | bool]]:
             yield one.name, schema
 
 
+def _gated(units: Units) -> list[Unit]:
+    return [unit for unit in units.by_name.values() if GATES in unit.told]
+
+
 def _gates(units: Units) -> Iterator[tuple[str, tuple[Gate, ...]]]:
-    for one in units.by_name.values():
-        if "Gates" in one.told:
-            yield one.name, read_gates(one.told["Gates"])[0]
+    read = LANGUAGE.gates_of_run
+    return iter(()) if read is None else ((unit.name, read(unit.told[GATES])) for unit in _gated(units))
 
 
 def _names(unit: Unit, field: str) -> tuple[str, ...]:

@@ -7,8 +7,10 @@ Where a unit stands (status, lease, what it waits for) is in its state document,
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
+from operator import add
 from typing import Final, Literal, TypeAlias
 
+from dcf.core.documents.parts import Part, every_name
 from dcf.values.digest import content_fingerprint
 from dcf.values.json_text import Json
 from dcf.values.record_json.codec import RecordCodec
@@ -166,3 +168,9 @@ def shown_unit(unit: Unit, *, whole: bool = False) -> dict[str, Json]:
     }
     told = {name: unit.told[field] for name, field in BRIEF_FIELDS.items() if field in unit.told}
     return {**shown, **told} if whole else shown
+
+
+UNITS: Final = Part[tuple[str, ...], tuple[Unit, ...], tuple[Unit, ...]](
+    name="units", both=every_name, after=add, together=add
+)
+"""Units that are added to a run. Its definition has those that were added before (`unit_cache`)."""

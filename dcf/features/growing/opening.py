@@ -10,7 +10,7 @@ from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, on
 from dcf.core.documents.refusals import conflict, run_over
 from dcf.core.lifecycle.creation import Create, meta_document, taken_elsewhere
 from dcf.core.lifecycle.kickoff import deadline
-from dcf.features.growing.counts import NO_GROWTH
+from dcf.features.growing.counts import GROWTH, NO_GROWTH
 from dcf.values.digest import content_fingerprint, fingerprint
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
@@ -74,7 +74,11 @@ def open_run(snapshot: Snapshot, request: OpenRequest) -> Decision[Created | Ref
     return Decision(
         answer=Created(existed=False, meta=document),
         changes=WriteSet(
-            meta_document=document, definition=wish.definition.document, growth=[NO_GROWTH], events=events, listed=True
+            meta_document=document,
+            definition=wish.definition.document,
+            parts=GROWTH.written(NO_GROWTH),
+            events=events,
+            listed=True,
         ),
     )
 

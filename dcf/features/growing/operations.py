@@ -13,12 +13,14 @@ from dcf.core.documents.answers import Created
 from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
 from dcf.core.documents.model import RunStatus
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.documents.parts import WHOLE
 from dcf.core.documents.refusals import run_over, unless_full
 from dcf.core.listing.runs import agents_ever
 from dcf.errors import UnknownRun
 from dcf.features.growing import adding, closing, repairs
 from dcf.features.growing.adding import Added, AddUnits
 from dcf.features.growing.closing import Close, Seal
+from dcf.features.growing.counts import GROWTH
 from dcf.features.growing.definition import units_of
 from dcf.features.growing.model import Units, shown_unit
 from dcf.features.growing.opening import OpenRequest, nested_request, note_nested, open_run
@@ -87,7 +89,7 @@ class Growing:
                 inputs=wish.claimed,
                 agents=(*wish.claimed, *wish.joined),
                 run_receipts=(request.key,),
-                growth=True,
+                parts=GROWTH.wanted(WHOLE),
             )
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[Added | Refusal | More]:
@@ -177,7 +179,7 @@ class Growing:
                 states=paths,
                 outputs=paths if outputs else (),
                 run_receipts=(request.key,),
-                growth=units is not None,
+                parts={} if units is None else GROWTH.wanted(WHOLE),
                 whole_meta=True,
             )
 

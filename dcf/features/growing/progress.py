@@ -15,7 +15,7 @@ from dcf.core.documents.model import Lease, RunStatus, StateDoc, Status
 from dcf.core.documents.notices import NoticeKind, ready_after
 from dcf.core.leasing.attention import REMINDER_DELAY
 from dcf.core.leasing.lease import acquired_event, granted
-from dcf.features.growing.counts import Growth
+from dcf.features.growing.counts import GROWTH, Growth
 from dcf.features.growing.model import Units
 from dcf.features.growing.refusals import children_open
 from dcf.values.digest import next_token
@@ -71,7 +71,7 @@ def settle(
     step: Transition, snapshot: Snapshot, units: Units, ended: Iterable[str], claimant: Claimant | None = None
 ) -> More | None:
     """Write what follows from units that have ended well; return More if a document was not read."""
-    growth = step.writes.growth[-1] if step.writes.growth else snapshot.growth
+    growth = step.writes.written(GROWTH) or snapshot.part(GROWTH)
     assert growth is not None, "the end of a unit is decided with the counts read"
     pending = deque(ended)
     while pending:
@@ -93,7 +93,7 @@ def settle(
             if growth.of(group).is_done and doc.is_ready and doc.status not in WELL:
                 close_group(step, group, doc)
                 pending.append(group)
-    step.writes.growth.append(growth)
+    step.writes.put(GROWTH, growth)
     end_if_done(step, growth)
     return None
 

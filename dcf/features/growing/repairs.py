@@ -18,8 +18,8 @@ from dcf.core.documents.notices import lost_notices
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, decided_once
 from dcf.core.documents.refusals import run_over
 from dcf.core.leasing.lease import forgotten_claim
-from dcf.features.gates.model import NO_GATES
-from dcf.features.growing.counts import Growth
+from dcf.features.gates.model import NO_GATES, RECORDS
+from dcf.features.growing.counts import GROWTH, Growth
 from dcf.features.growing.definition import units_of
 from dcf.features.growing.model import Units
 from dcf.features.growing.progress import WELL, open_unit, settled
@@ -94,7 +94,7 @@ def retry_unit(snapshot: Snapshot, request: RunRequest, name: str, definition: D
 @decided_once
 def rewind_unit(snapshot: Snapshot, request: RunRequest, name: str, definition: Definition) -> RunDecision:
     """Reopen a unit that was begun, and everything that followed it."""
-    meta, units, growth = snapshot.meta, units_of(definition), snapshot.growth
+    meta, units, growth = snapshot.meta, units_of(definition), snapshot.part(GROWTH)
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if units is None or growth is None:
         return Decision(answer=not_growing())
@@ -112,7 +112,7 @@ def rewind_unit(snapshot: Snapshot, request: RunRequest, name: str, definition: 
         growth = _undo(step, snapshot, path, one, units, growth, after)
         told = request.told(epoch=step.epoch, was=one.status.value, unit=name, **_output(snapshot, path))
         step.writes.events.append(Event(type="UnitRewound", state=path, data=told))
-    step.writes.growth.append(growth)
+    step.writes.put(GROWTH, growth)
     if (snapshot.meta_document or {}).get("held_end") is not None:
         step.writes.meta["held_end"] = None
     for path in undone:  # a parent does not wait for what is below it, to begin
@@ -154,7 +154,7 @@ def _undo(
     waits = {one: 0 if one in undone else settled(snapshot.states.get(one)) for one in units.waits[path]}
     step.writes.states[path] = replace(_reopened(doc, step.epoch, retries=doc.retries), waits_for=waits)
     if "Gates" in units.by_name[path].told:
-        step.writes.gates[path] = NO_GATES  # the next output is judged again
+        step.writes.put(RECORDS, {path: NO_GATES})  # the next output is judged again
     step.writes.timers[path] = None
     step.writes.claims.update(forgotten_claim(doc))
     step.writes.receipts.update(receipts.lost(path, doc, snapshot.now))

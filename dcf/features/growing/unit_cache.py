@@ -10,7 +10,7 @@ from typing import Final
 
 from dcf.core.definitions.model import Definition
 from dcf.features.growing.definition import grown_definition, is_grown
-from dcf.features.growing.model import NO_UNITS, Unit, Units
+from dcf.features.growing.model import NO_UNITS, Unit, Units, read_unit
 from dcf.runs.loading import GrownLoading
 from dcf.store.transaction.runs import RunStore
 from dcf.values.json_text import Json
@@ -39,9 +39,9 @@ class KeptUnits:
         kept = self._kept.get(workflow_id)
         if kept is None or kept.created_at != created_at:
             kept = _Kept(created_at=created_at)
-        found = [] if kept.last is None else self._store.units(workflow_id, kept.last[0])
+        found = [] if kept.last is None else self._units(workflow_id, kept.last[0])
         if found[:1] != [kept.last]:
-            kept, found = _Kept(created_at=created_at), self._store.units(workflow_id)
+            kept, found = _Kept(created_at=created_at), self._units(workflow_id)
         if found:
             kept = _Kept(created_at=created_at, last=found[-1], units=kept.units.plus(one for _, one in found))
         if len(self._kept) >= _MOST:
@@ -49,6 +49,9 @@ class KeptUnits:
         self._kept[workflow_id] = kept
         name = document.get("workflow_name") if isinstance(document, dict) else None
         return grown_definition(str(name), kept.units)
+
+    def _units(self, workflow_id: str, since: str = "-") -> list[tuple[str, Unit]]:
+        return [(entry, read_unit(document)) for entry, document in self._store.units(workflow_id, since)]
 
 
 LOADING: Final = GrownLoading(is_grown=is_grown, definitions=KeptUnits)

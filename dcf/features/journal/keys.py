@@ -7,8 +7,7 @@ is one range by name, however long the journal is. Agents and states make no fur
 
 from typing import TYPE_CHECKING, Final
 
-from dcf.core.documents.kinds import TAIL
-from dcf.features.journal.model import JournalEntry, JournalSeen, read_entry, write_entry
+from dcf.features.journal.model import TAIL, JournalEntry, JournalSeen, read_entry, write_entry
 from dcf.store.connection.commands import Command
 from dcf.store.keys.parts import encode_state
 from dcf.store.keys.table import RunKeys

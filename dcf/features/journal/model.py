@@ -9,13 +9,18 @@ resolved. Which fields each kind has is in `features/journal/details.py`, what m
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
+from operator import add
 from typing import Final
 
+from dcf.core.documents.parts import Part, every_name
 from dcf.core.documents.stored_values import object_of
 from dcf.values.digest import content_fingerprint, fingerprint
 from dcf.values.json_text import Json
 from dcf.values.record_json.codec import RecordCodec, json_method
 from dcf.values.records import record, replace
+
+TAIL: Final = "-"
+"""Stands for the entries in the reads of a decision that reads only how full the journal is."""
 
 MOST_ENTRIES: Final = 100_000
 """Most entries of a journal."""
@@ -125,13 +130,19 @@ class JournalSeen:
 UNSEEN: Final = JournalSeen()
 
 
-def seen_after(seen: JournalSeen | None, written: Sequence[JournalEntry]) -> JournalSeen | None:
-    """Return what would be read after these entries; None if nothing was read before."""
+def _seen_after(seen: JournalSeen, written: Sequence[JournalEntry]) -> JournalSeen:
+    """Return what would be read after these entries."""
     new = [entry for entry in written if entry.resolution is None]
-    if seen is None or not new:
+    if not new:
         return seen
     return replace(seen, count=seen.count + len(new), last_at=max(seen.last_at, *(entry.at for entry in new)))
 
+
+ENTRIES: Final = Part[tuple[str, ...], JournalSeen, tuple[JournalEntry, ...]](
+    name="journal", both=every_name, after=_seen_after, together=add
+)
+"""The journal of a run. Wanted are some of its entries (`TAIL`: none of them), written those that are new or
+whose issue was resolved. It is watched."""
 
 _SHOWN: Final = RecordCodec(
     JournalEntry,

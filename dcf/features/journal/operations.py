@@ -9,7 +9,7 @@ from dcf.core.documents.operations import RunAnswer, RunDecision
 from dcf.core.documents.refusals import unless_full
 from dcf.errors import UnknownRun
 from dcf.features.journal import writing
-from dcf.features.journal.model import EntryKind, JournalEntry
+from dcf.features.journal.model import ENTRIES, UNSEEN, EntryKind, JournalEntry
 from dcf.features.journal.query import JournalPage, JournalQuery
 from dcf.features.journal.refusals import unknown_issue
 from dcf.features.journal.storage import JournalReader
@@ -42,7 +42,9 @@ class Journal:
         path = None if wish.state is None else self._plane.place(workflow_id, wish.state).path
         wanted = replace(wish, state=path, caller=current_author())
         states = () if path is None else (path,)
-        reads = ReadSet(states=with_scopes(states), agents=states, whole_meta=True, journal=(wanted.entry_id,))
+        reads = ReadSet(
+            states=with_scopes(states), agents=states, whole_meta=True, parts=ENTRIES.wanted((wanted.entry_id,))
+        )
 
         def decide(snapshot: Snapshot) -> Decision[EntryAdded | Refusal]:
             decision = writing.add_entry(snapshot, wanted)
@@ -58,7 +60,9 @@ class Journal:
     ) -> Operated:
         """Resolve an issue; the run continues if it was the last that blocked it. Raise UnknownRun."""
         request = run_request("resolve_issue", reason, request_id, wish.arguments())
-        reads = ReadSet(run_receipts=(request.key,), open_states=(0, _ALL), whole_meta=True, journal=(wish.issue,))
+        reads = ReadSet(
+            run_receipts=(request.key,), open_states=(0, _ALL), whole_meta=True, parts=ENTRIES.wanted((wish.issue,))
+        )
 
         def decide(snapshot: Snapshot) -> RunDecision:
             return writing.resolve_issue(snapshot, request, wish)
@@ -70,10 +74,10 @@ class Journal:
 
     def issue(self, workflow_id: str, issue: str) -> JournalEntry | Refusal:
         """Return an issue of the journal, open or resolved; refuse an unknown one. Raise UnknownRun."""
-        found = self._transactions.store.read(workflow_id, ReadSet(journal=(issue,)))
+        found = self._transactions.store.read(workflow_id, ReadSet(parts=ENTRIES.wanted((issue,))))
         if found.meta is None:
             raise UnknownRun(workflow_id)
-        entry = None if found.journal is None else found.journal.entries.get(issue)
+        entry = (found.part(ENTRIES) or UNSEEN).entries.get(issue)
         return unknown_issue(issue) if entry is None or entry.kind is not EntryKind.ISSUE else entry
 
     def each_entry(self, workflow_id: str, query: JournalQuery) -> Iterator[JournalEntry]:

@@ -6,11 +6,13 @@ them does not have. It looks at a bounded number of entries; a page that ends th
 
 from typing import TYPE_CHECKING, Final
 
-from dcf.features.journal.keys import AFTER_ALL, ALL, OPEN, of_agent, of_kind, of_state
-from dcf.features.journal.model import read_entry
+from dcf.features.journal.keys import AFTER_ALL, ALL, OPEN, ask_journal, entry_commands, of_agent, of_kind, of_state
+from dcf.features.journal.model import ENTRIES, JournalEntry, read_entry
 from dcf.features.journal.query import PAGE_BYTES, JournalPage, JournalQuery
 from dcf.store.connection.connections import Connections
-from dcf.store.keys.table import keys_of
+from dcf.store.extensions import PartRow
+from dcf.store.keys.table import RunKeys, keys_of
+from dcf.store.transaction.writing import Packet
 from dcf.values.json_text import load
 
 if TYPE_CHECKING:
@@ -105,3 +107,10 @@ def _lists(query: JournalQuery) -> list[str]:
         OPEN if query.open else None,
     ]
     return [name for name in named if name is not None] or [ALL]
+
+
+def _write(packet: Packet, run: RunKeys, entries: tuple[JournalEntry, ...]) -> None:
+    packet.others += [command for entry in entries for command in entry_commands(run, entry)]
+
+
+ROW: Final = PartRow(part=ENTRIES, ask=ask_journal, write=_write)

@@ -21,12 +21,14 @@ from dcf.errors import InvalidArgument
 from dcf.features.journal import refusals
 from dcf.features.journal.details import checked_details
 from dcf.features.journal.model import (
+    ENTRIES,
     LONGEST_ENTRY_TEXT,
     LONGEST_HOW,
     LONGEST_KEY,
     MOST_BYTES,
     MOST_ENTRIES,
     OWN_KEYS,
+    TAIL,
     UNSEEN,
     EntryKind,
     JournalEntry,
@@ -109,7 +111,7 @@ class ResolveIssue:
 
 def add_entry(snapshot: Snapshot, wish: AddEntry) -> Decision[EntryAdded | Refusal]:
     """Add the entry, unless it is there. The journal, and the state if one is named, must have been read."""
-    meta, seen = _meta(snapshot), snapshot.journal or UNSEEN
+    meta, seen = _meta(snapshot), snapshot.part(ENTRIES) or UNSEEN
     content = content_of(wish.kind, wish.text, wish.agent, wish.state, {**wish.details, "": wish.blocks})
     known = seen.entries.get(wish.entry_id)
     if known is not None:
@@ -162,15 +164,16 @@ def open_issue(
     told, issue = details or {}, entry_id_of(key)
     if any(one.issue == issue for one in meta.blocked_by):
         return issue, meta
-    if snapshot.journal is None:
-        return More(journal=True)
+    seen = snapshot.part(ENTRIES)
+    if seen is None:
+        return More(parts=ENTRIES.wanted((TAIL,)))
     doc = None if state is None else snapshot.states.get(state)
     entry = JournalEntry(
         entry_id=issue,
         kind=EntryKind.ISSUE,
         text=text[:LONGEST_ENTRY_TEXT],
         agent=by,
-        at=max(snapshot.now, snapshot.journal.last_at + 1),
+        at=max(snapshot.now, seen.last_at + 1),
         content=content_of(EntryKind.ISSUE, text, by, state, {**told, "": True}),
         state=state,
         attempt=None if doc is None else doc.attempts,
@@ -189,7 +192,7 @@ def resolve_issue(snapshot: Snapshot, request: RunRequest, wish: ResolveIssue) -
     The journal with the issue, the whole meta document and the open states must have been read.
     """
     meta = replace(_meta(snapshot), blocked_by=read_blockers((snapshot.meta_document or {}).get("blocked_by")))
-    entry = (snapshot.journal or UNSEEN).entries.get(wish.issue)
+    entry = (snapshot.part(ENTRIES) or UNSEEN).entries.get(wish.issue)
     if entry is None or entry.kind is not EntryKind.ISSUE:
         return Decision(answer=refusals.unknown_issue(wish.issue))
     if not (wish.may_any or (not entry.blocks and entry.agent == wish.by)):
@@ -197,7 +200,7 @@ def resolve_issue(snapshot: Snapshot, request: RunRequest, wish: ResolveIssue) -
     if entry.resolution is not None:
         return Decision(answer=refusals.already_resolved(entry))
     done = Resolution(how=wish.how, by=wish.by, at=snapshot.now)
-    writes = WriteSet(journal=[replace(entry, resolution=done)])
+    writes = WriteSet(parts=ENTRIES.written((replace(entry, resolution=done),)))
     told = request.told(issue=wish.issue, how=wish.how, agent=wish.by)
     writes.events.append(Event(type="IssueResolved", state=entry.state, data=told))
     after = unblock(writes, snapshot, meta, wish.issue)
@@ -216,12 +219,12 @@ def resolve_issue(snapshot: Snapshot, request: RunRequest, wish: ResolveIssue) -
 def _again(snapshot: Snapshot, known: JournalEntry, content: str, meta: Meta) -> Decision[EntryAdded | Refusal]:
     if known.content != content:
         return Decision(answer=refusals.key_used(known))
-    left = MOST_ENTRIES - (snapshot.journal or UNSEEN).count
+    left = MOST_ENTRIES - (snapshot.part(ENTRIES) or UNSEEN).count
     return Decision(answer=EntryAdded(entry=known, left=left, blocked_by=meta.blocked_by, repeated=True))
 
 
 def _why_not(snapshot: Snapshot, meta: Meta, wish: AddEntry) -> Refusal | None:
-    seen = snapshot.journal or UNSEEN
+    seen = snapshot.part(ENTRIES) or UNSEEN
     if meta.status is not RunStatus.RUNNING:
         return run_over(meta.status)
     if not (wish.is_operator or has_part(snapshot, meta, wish.agent, wish.state)):
@@ -247,7 +250,7 @@ def _renewed(snapshot: Snapshot, doc: StateDoc | None, wish: AddEntry) -> Decisi
 
 def _written(writes: WriteSet, meta: Meta, entry: JournalEntry) -> Meta:
     """Add the entry to the changes; an issue also to the history, and to what blocks the run."""
-    writes.journal.append(entry)
+    writes.put(ENTRIES, (entry,))
     if entry.kind is not EntryKind.ISSUE:
         return meta
     told: dict[str, Json] = {"issue": entry.entry_id, "agent": entry.agent, "blocks": entry.blocks}

@@ -22,7 +22,7 @@ from dcf.core.documents.refusals import moved_on, run_over, state_terminal
 from dcf.errors import InvalidArgument, StateError
 from dcf.features.people import refusals
 from dcf.features.people.description import REJECT, REJECTED, HumanTask, read_human_task
-from dcf.features.people.model import Asking
+from dcf.features.people.model import Asking, asking_of
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, byte_length
 from dcf.values.records import record
@@ -94,13 +94,13 @@ def answer(
     refusal = _why_not(snapshot, reply)
     if refusal is not None:
         return Decision(answer=refusal)
-    asked = doc.asked
-    assert asked is not None, "a state that waits for a person says for whom"
+    asking = asking_of(doc)
+    assert asking is not None, "a state that waits for a person says for whom"
     try:
         task = described(snapshot, state)
     except StateError as error:
         raise InvalidArgument(f"The description of '{state}' cannot be read: {error.cause}") from None
-    refusal = refusal_of(reply, doc, asked, task)
+    refusal = refusal_of(reply, doc, asking, task)
     if refusal is not None:
         return Decision(answer=refusal)
     wish = conclusion_of(reply, task, doc.lease.epoch, snapshot.now)
@@ -109,7 +109,7 @@ def answer(
         if refusal is not None:
             return Decision(answer=refusal)
     done = conclude(snapshot, request, wish, definition, context)
-    return _noted(done, state, asked, reply) if isinstance(done.answer, RunAnswer) else done
+    return _noted(done, state, asking, reply) if isinstance(done.answer, RunAnswer) else done
 
 
 def refusal_of(reply: HumanAnswer, doc: StateDoc, asking: Asking, task: HumanTask) -> Refusal | None:
@@ -138,8 +138,9 @@ def _why_not(snapshot: Snapshot, reply: HumanAnswer) -> Refusal | None:
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if reply.epoch is not None and not doc.status.is_terminal and doc.lease.epoch != reply.epoch:
         return moved_on(reply.state, doc, reply.epoch)
-    if doc.asked is not None and doc.asked.choice is not None:
-        return refusals.already_answered(reply.state, doc, doc.asked)
+    asking = asking_of(doc)
+    if asking is not None and asking.choice is not None:
+        return refusals.already_answered(reply.state, doc, asking)
     if meta.status is not RunStatus.RUNNING:
         return run_over(meta.status)
     if doc.status.is_terminal:
@@ -149,7 +150,7 @@ def _why_not(snapshot: Snapshot, reply: HumanAnswer) -> Refusal | None:
 
 def waits_for_person(doc: StateDoc) -> bool:
     """Return True if a state waits for somebody's answer."""
-    return doc.waits_outside and doc.kind == "Human" and doc.asked is not None
+    return doc.waits_outside and doc.kind == "Human" and asking_of(doc) is not None
 
 
 def _why_not_by(reply: HumanAnswer, doc: StateDoc, asking: Asking, task: HumanTask) -> Refusal | None:
@@ -207,14 +208,14 @@ def _cause(reply: HumanAnswer) -> str:
     return f"'{reply.by.name}' rejected it{f': {reply.comment}' if reply.comment else ''}."
 
 
-def _noted(done: RunDecision, state: str, asked: Asking, reply: HumanAnswer) -> RunDecision:
+def _noted(done: RunDecision, state: str, asking: Asking, reply: HumanAnswer) -> RunDecision:
     """Return the decision, with who answered in the state's document and in the answer."""
     changes, given = done.changes or WriteSet(), done.answer
     assert isinstance(given, RunAnswer), "the caller looked"
     doc = changes.states[state]
     if not doc.waits_outside:  # a loop may have entered it again
-        noted = replace(asked, escalates_at=None, answered_by=reply.by.name, choice=reply.choice)
-        changes.states[state] = replace(doc, asked=noted)
+        noted = replace(asking, escalates_at=None, answered_by=reply.by.name, choice=reply.choice)
+        changes.states[state] = doc.attaching(noted)
     told = {**given.answer, "choice": reply.choice, "answered_by": reply.by.name}
     return replace(done, answer=replace(given, answer=told))
 
@@ -233,15 +234,15 @@ def time_out(
 
 def default_of(state: str, doc: StateDoc, now: int) -> End | None:
     """Return how a human task ends by its default choice, if it has one and its deadline has passed."""
-    asked = doc.asked
-    if asked is None or asked.default is None or not waits_for_person(doc) or doc.timed_out(now) != TIMEOUT:
+    asking = asking_of(doc)
+    if asking is None or asking.default is None or not waits_for_person(doc) or doc.timed_out(now) != TIMEOUT:
         return None
-    fails, epoch = asked.reject_fails and asked.default == REJECT, doc.lease.next_epoch(now)
+    fails, epoch = asking.reject_fails and asking.default == REJECT, doc.lease.next_epoch(now)
     return End(
         state=state,
         how="error" if fails else "output",
-        event=Event(type="HumanTaskDefaulted", state=state, data={"epoch": epoch, "choice": asked.default}),
-        output=None if fails else output_of(asked.default, now),
+        event=Event(type="HumanTaskDefaulted", state=state, data={"epoch": epoch, "choice": asking.default}),
+        output=None if fails else output_of(asking.default, now),
         error=REJECTED if fails else None,
         cause="There was no answer until the deadline." if fails else None,
         handled=True,
@@ -256,8 +257,8 @@ def _take_default(
     step = end(snapshot, wish, doc.lease.next_epoch(snapshot.now), definition, context)
     if isinstance(step, More):
         return Decision(answer=step)
-    left, asking = step.writes.states[state], doc.asked
+    left, asking = step.writes.states[state], asking_of(doc)
     assert asking is not None, "it has a default"
     if not left.waits_outside:
-        step.writes.states[state] = replace(left, asked=replace(asking, escalates_at=None, choice=asking.default))
+        step.writes.states[state] = left.attaching(replace(asking, escalates_at=None, choice=asking.default))
     return step.decision(step.run_status)

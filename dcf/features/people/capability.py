@@ -2,8 +2,15 @@
 
 from typing import Final
 
+from dcf.core.documents.attached import AttachedKind
 from dcf.core.extensions import Capability
 from dcf.features.people.answering import time_out
 from dcf.features.people.escalation import look
+from dcf.features.people.model import Asking, begun, read_asked
 
-PEOPLE: Final = Capability(name="people", looks=look, endings={"timed_out": time_out})
+PEOPLE: Final = Capability(
+    name="people",
+    looks=look,
+    endings={"timed_out": time_out},
+    attached=AttachedKind(field=Asking.field, read=read_asked, begun=begun),
+)

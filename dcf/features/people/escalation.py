@@ -1,12 +1,12 @@
 """Lets others answer a human task too if there is no answer in time, and notifies them. Pure."""
 
-from dataclasses import replace
 from typing import Final
 
 from dcf.core.completing.waiting import next_look, person_notice
 from dcf.core.documents.answers import Owed
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import StateDoc
+from dcf.features.people.model import Asking, asking_of
 
 ESCALATED: Final = "human_task_escalated"
 """Reason of the notices to the people who are asked because there was no answer in time."""
@@ -14,17 +14,18 @@ ESCALATED: Final = "human_task_escalated"
 
 def look(snapshot: Snapshot, state: str, doc: StateDoc) -> Decision[Owed] | None:
     """Ask others too, if a human task was not answered in time. None if that is not due."""
-    is_due = doc.asked is not None and doc.escalates_at is not None and doc.escalates_at <= snapshot.now
-    return _escalated(state, doc, snapshot.now) if is_due else None
+    asking = asking_of(doc)
+    due = None if asking is None else asking.due_in(doc)
+    if asking is None or due is None or due > snapshot.now:
+        return None
+    return _escalated(state, doc, asking, snapshot.now)
 
 
-def _escalated(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
+def _escalated(state: str, doc: StateDoc, asking: Asking, now: int) -> Decision[Owed]:
     """Let those of the escalation answer too, and tell those of them who do not know of the task."""
-    asked = doc.asked
-    assert asked is not None, "the caller looked"
-    wider = replace(doc, asked=asked.escalated())
-    fresh = [name for name in asked.escalates_to.names if name not in asked.to.names]
-    told = {"epoch": doc.lease.epoch, "to": [*asked.escalates_to.people], "groups": [*asked.escalates_to.groups]}
+    wider = doc.attaching(asking.escalated())
+    fresh = [name for name in asking.escalates_to.names if name not in asking.to.names]
+    told = {"epoch": doc.lease.epoch, "to": [*asking.escalates_to.people], "groups": [*asking.escalates_to.groups]}
     return Decision(
         answer=Owed(states=(state,), fired="outside"),
         changes=WriteSet(

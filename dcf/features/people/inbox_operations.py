@@ -13,7 +13,7 @@ from dcf.core.leasing.blockers import Blocker
 from dcf.core.listing.runs import RunQuery, read_cursor
 from dcf.features.gates.consequences import GateCase
 from dcf.features.gates.listing import GateQuery, read_gate_place
-from dcf.features.gates.model import OpenGate
+from dcf.features.gates.model import OpenGate, submission_of
 from dcf.features.people.listing import HumanTaskQuery, InboxPlace, Source, gate_row, read_place
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
@@ -109,9 +109,10 @@ class WaitingForPeople:
 
 def _open(case: GateCase, query: HumanTaskQuery) -> Iterator[OpenGate]:
     """Yield the gates of an output that a person may judge, and that are not among the tasks."""
-    if case.doc.gated is None or (query.person is not None and query.person == case.kept.author):
+    submission = submission_of(case.doc)
+    if submission is None or (query.person is not None and query.person == case.kept.author):
         return
-    for one in case.doc.gated.open:
+    for one in submission.open:
         if one.by_people:
             is_wanted = query.person is not None and one.people.is_empty  # else it is on the list of tasks
         else:

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from dcf.core.documents.model import StateDoc
-from dcf.features.gates.model import OpenGate
+from dcf.features.gates.model import OpenGate, open_gates
 from dcf.features.people.answering import waits_for_person
-from dcf.features.people.model import Asking
-from dcf.features.questions.model import Open
+from dcf.features.people.model import Asking, asking_of
+from dcf.features.questions.model import Open, questioned_of
 from dcf.store.connection.commands import Command
 from dcf.store.keys.parts import member
 
@@ -43,14 +43,15 @@ def question_of(entry: str) -> str | None:
     return entry.partition("/")[2].partition("?")[2] or None
 
 
-def lists_of(workflow_id: str, asked: Asking | Open | OpenGate) -> list[str]:
+def lists_of(workflow_id: str, asking: Asking | Open | OpenGate) -> list[str]:
     """Return the keys of all lists that a task or a question of a run is on."""
-    return [ALL_ASKED, asked_in(workflow_id), *map(asked_of, asked.queues)]
+    return [ALL_ASKED, asked_in(workflow_id), *map(asked_of, asking.queues)]
 
 
 def open_questions(doc: StateDoc) -> tuple[Open, ...]:
     """Return the questions about a state that wait for their answers."""
-    return () if doc.questions is None or doc.status.is_terminal else doc.questions.open
+    questioned = None if doc.status.is_terminal else questioned_of(doc)
+    return () if questioned is None else questioned.open
 
 
 def gate_id(name: str) -> str:
@@ -65,26 +66,25 @@ def gate_of(question_id: str | None) -> str | None:
 
 def gates_for_people(doc: StateDoc) -> tuple[OpenGate, ...]:
     """Return the gates of a state that people decide, and that wait."""
-    if doc.gated is None or not doc.is_judged:
-        return ()
-    return tuple(one for one in doc.gated.open if one.by_people)
+    return tuple(one for one in open_gates(doc) if one.by_people)
 
 
 def opened_commands(workflow_id: str, states: Mapping[str, StateDoc]) -> list[Command]:
     """Return the commands that list what is opened for people: human tasks, also for others from now on, questions."""
     found: list[Command] = []
     for path, doc in states.items():  # plain, since each commit comes here, and seldom finds anything
-        if doc.asked is not None and waits_for_person(doc):
-            found += _listed(workflow_id, doc.asked, doc.lease.epoch, member(workflow_id, path))
-        if doc.questions is not None:
-            for one in open_questions(doc):
-                found += _listed(workflow_id, one, one.asked_at, question_member(workflow_id, path, one.question_id))
-        if doc.gated is not None:
-            for gate in gates_for_people(doc):
-                entry = question_member(workflow_id, path, gate_id(gate.name))
-                found += _listed(workflow_id, gate, gate.since, entry)
+        if not doc.attached:
+            continue
+        asking = asking_of(doc)
+        if asking is not None and waits_for_person(doc):
+            found += _listed(workflow_id, asking, doc.lease.epoch, member(workflow_id, path))
+        for one in open_questions(doc):
+            found += _listed(workflow_id, one, one.asked_at, question_member(workflow_id, path, one.question_id))
+        for gate in gates_for_people(doc):
+            entry = question_member(workflow_id, path, gate_id(gate.name))
+            found += _listed(workflow_id, gate, gate.since, entry)
     return found
 
 
-def _listed(workflow_id: str, asked: Asking | Open | OpenGate, at: int, entry: str) -> list[Command]:
-    return [("ZADD", key, at, entry) for key in lists_of(workflow_id, asked)]
+def _listed(workflow_id: str, asking: Asking | Open | OpenGate, at: int, entry: str) -> list[Command]:
+    return [("ZADD", key, at, entry) for key in lists_of(workflow_id, asking)]

@@ -12,9 +12,10 @@ from typing import Final
 from dcf.core.documents.model import StateDoc
 from dcf.core.listing.cursors import unknown_cursor
 from dcf.errors import InvalidArgument
-from dcf.features.gates.model import OpenGate
+from dcf.features.gates.model import OpenGate, submission_of
 from dcf.features.people.answering import waits_for_person
 from dcf.features.people.description import Askees, HumanTask
+from dcf.features.people.model import asking_of
 from dcf.features.questions.model import Question
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
@@ -100,8 +101,9 @@ class HumanTaskQuery:
         """Return True if a state that a list names is open, and wanted."""
         if not waits_for_person(doc) or self.run not in (None, workflow_id) or self.state not in (None, state):
             return False
-        assert doc.asked is not None, "it waits for a person"
-        return self._is_for(doc.asked.to)
+        asking = asking_of(doc)
+        assert asking is not None, "it waits for a person"
+        return self._is_for(asking.to)
 
     def wants_question(self, workflow_id: str, question: Question) -> bool:
         """Return True if an open question that a list names is wanted."""
@@ -153,18 +155,18 @@ class HumanTaskRow:
             return gate_row(self.workflow_id, self.state, self.doc, self.gate)
         if self.question is not None:
             return _asked_by_holder(self.workflow_id, self.question)
-        asked, task = self.doc.asked, self.task
-        assert asked is not None, "a row is made of a state that waits for a person"
+        asking, task = asking_of(self.doc), self.task
+        assert asking is not None, "a row is made of a state that waits for a person"
         shown: dict[str, Json] = {
             "workflow_id": self.workflow_id,
             "state": self.state,
             "epoch": self.doc.lease.epoch,
-            "title": asked.title,
-            "to": asked.to.listed,
-            "since": to_text(asked.since),
+            "title": asking.title,
+            "to": asking.to.listed,
+            "since": to_text(asking.since),
             "deadline": None if self.doc.deadline is None else to_text(self.doc.deadline),
-            "escalates_at": None if asked.escalates_at is None else to_text(asked.escalates_at),
-            "default": asked.default,
+            "escalates_at": None if asking.escalates_at is None else to_text(asking.escalates_at),
+            "default": asking.default,
         }
         shown |= {} if task is None else _asked(task, whole=whole)
         return {name: value for name, value in shown.items() if value is not None}
@@ -189,13 +191,14 @@ def _asked_by_holder(workflow_id: str, question: Question) -> dict[str, Json]:
 
 def gate_row(workflow_id: str, state: str, doc: StateDoc, gate: OpenGate) -> dict[str, Json]:
     """Return a gate as JSON, under the names that a human task has; what is empty is left out."""
+    submission = submission_of(doc)
     shown: dict[str, Json] = {
         "workflow_id": workflow_id,
         "state": state,
         "epoch": doc.lease.epoch,
         "title": f"Judge the output of '{doc.extra.get('title') or state}' (gate '{gate.name}')",
         "gate": gate.name,
-        "content_sha256": None if doc.gated is None else doc.gated.sha256,
+        "content_sha256": None if submission is None else submission.sha256,
         "asked_by": doc.lease.owner_agent_id,
         "to": [*gate.to, *gate.people.listed],
         "since": to_text(gate.since),

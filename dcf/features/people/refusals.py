@@ -15,6 +15,7 @@ from dcf.core.documents.answers import StateRefusal
 from dcf.core.documents.model import StateDoc
 from dcf.features.people.description import HumanTask
 from dcf.features.people.model import Asking
+from dcf.features.questions.model import questioned_of
 from dcf.values.instants import to_text
 from dcf.values.names import escaped
 from dcf.values.refusal import Refusal
@@ -81,8 +82,9 @@ def already_answered(state: str, doc: StateDoc, asked: Asking) -> StateRefusal:
 
 def is_no_human_task(state: str, doc: StateDoc) -> StateRefusal:
     """Refuse to answer a state that waits for no person, or for the answer to a question only."""
-    if doc.questions is not None and doc.questions.open:
-        question = doc.questions.open[0]
+    questioned = questioned_of(doc)
+    if questioned is not None and questioned.open:
+        question = questioned.open[0]
         return StateRefusal(
             code="not_waiting",
             message=f"State '{state}' waits for an answer of {question.whom} to question {question.question_id}.",

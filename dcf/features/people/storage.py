@@ -34,6 +34,7 @@ from dcf.features.people.keys import (
     question_of,
 )
 from dcf.features.people.listing import HumanTaskPage, HumanTaskQuery, HumanTaskRow, TaskCursor
+from dcf.features.people.model import asking_of
 from dcf.features.questions.model import read_talk
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connections
@@ -82,15 +83,14 @@ def ended_commands(run: RunKeys, changes: WriteSet, seen: Snapshot) -> list[Comm
     """Return the commands, for after the commit, that take off what these changes ended; not what they opened again."""
     found: list[Command] = []
     for path, before in (*seen.states.items(), *seen.void.items()):
-        if before.questions is not None and path in changes.states:
-            found += _closed_questions(run, path, before, changes.states[path])
-        if before.gated is not None and path in changes.states:
-            found += _closed_gates(run, path, before, changes.states[path])
-            found += unlisted_commands(run, path, before, changes.states[path])
-        if before.asked is None or path not in changes.states or not waits_for_person(before):
+        if not before.attached or path not in changes.states:
             continue
-        if not waits_for_person(changes.states[path]):
-            found += [_unlist(key, run, path, before.lease.epoch) for key in lists_of(run.workflow_id, before.asked)]
+        after, asking = changes.states[path], asking_of(before)
+        found += _closed_questions(run, path, before, after)
+        found += _closed_gates(run, path, before, after)
+        found += unlisted_commands(run, path, before, after)
+        if asking is not None and waits_for_person(before) and not waits_for_person(after):
+            found += [_unlist(key, run, path, before.lease.epoch) for key in lists_of(run.workflow_id, asking)]
     return found
 
 
@@ -263,7 +263,6 @@ LISTED: Final = StateLists(
     kind=ListKind.HUMAN_TASKS,
     prefix=ASKED,
     is_listed=_is_listed,
-    row="states",
     opened=opened_commands,
     ended=ended_commands,
 )

@@ -27,10 +27,12 @@ from dcf.features.questions.model import (
     MOST_KEPT,
     MOST_OF_VISIT,
     NO_TALK,
+    TALK,
     Question,
     Questioned,
     Questions,
     opened,
+    questioned_of,
 )
 from dcf.features.questions.notes import check_text
 from dcf.values.instants import SECOND, to_text
@@ -125,7 +127,7 @@ def of_visit(talk: Questions, state: str, visit: int) -> tuple[Question, ...]:
 def ask(snapshot: Snapshot, request: RunRequest, wish: Ask) -> RunDecision:
     """Keep the question, tell whom it is for, and give the state back if its holder wishes so."""
     state, doc, meta, now = wish.state, snapshot.states[wish.state], snapshot.meta, snapshot.now
-    talk = snapshot.talk or NO_TALK
+    talk = snapshot.part(TALK) or NO_TALK
     assert meta is not None, "the control plane checks that the run exists before it decides"
     refusal = unless_holder(doc, meta, state, wish.token) or _unless_room(doc, talk, state, now)
     if refusal is not None:
@@ -144,10 +146,10 @@ def ask(snapshot: Snapshot, request: RunRequest, wish: Ask) -> RunDecision:
         for_planner=wish.to is None,
         gave_back=wish.give_back,
     )
-    before = Questioned(count=0) if doc.questions is None else doc.questions
+    before = questioned_of(doc) or Questioned(count=0)
     asked = Questioned(count=before.count + 1, open=(*before.open, opened(question)))
     changes = _given_back(snapshot, wish) if wish.give_back else WriteSet()
-    after = replace(changes.states.get(state, signed(doc, now)), questions=asked)
+    after = changes.states.get(state, signed(doc, now)).attaching(asked)
     if wish.give_back:
         after = replace(after, not_before=question.until, delay_s=wish.timeout_s, tries_from=doc.tries_from + 1)
     told: dict[str, Json] = {"question": question.question_id, "agent": question.asked_by, "text": question.text}
@@ -157,7 +159,7 @@ def ask(snapshot: Snapshot, request: RunRequest, wish: Ask) -> RunDecision:
         answer=RunAnswer(answer=_ANSWER.write(question), at=now),
         changes=replace(
             changes,
-            talk=replace(talk, asked=question.number, questions=(*_kept(talk, now), question)),
+            parts=TALK.written(replace(talk, asked=question.number, questions=(*_kept(talk, now), question))),
             states={state: after},
             events=[Event(type="QuestionAsked", state=state, data=request.told(**told)), *changes.events],
             notices=[*changes.notices, *_asking(question)],
@@ -173,7 +175,8 @@ def _askees(wish: Ask, meta: Meta) -> Askees:
 
 
 def _unless_room(doc: StateDoc, talk: Questions, state: str, now: int) -> Refusal | None:
-    if doc.questions is not None and doc.questions.count >= MOST_OF_VISIT:
+    questioned = questioned_of(doc)
+    if questioned is not None and questioned.count >= MOST_OF_VISIT:
         return refusals.too_many_questions(state)
     return refusals.questions_full() if len(_kept(talk, now)) >= MOST_KEPT else None
 
@@ -227,7 +230,7 @@ def _asking(question: Question) -> list[Notice]:
 @decided_once
 def answer(snapshot: Snapshot, request: RunRequest, reply: QuestionAnswer, question: Question) -> RunDecision:
     """Keep the answer and tell the asker. `question` is the one that was found before; it is read again."""
-    meta, now, talk = snapshot.meta, snapshot.now, snapshot.talk or NO_TALK
+    meta, now, talk = snapshot.meta, snapshot.now, snapshot.part(TALK) or NO_TALK
     doc, kept = snapshot.states[question.state], talk.question(reply.question_id)
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if kept is None:
@@ -244,7 +247,7 @@ def answer(snapshot: Snapshot, request: RunRequest, reply: QuestionAnswer, quest
         answer=RunAnswer(answer={**given, "answer": reply.answer, "asked_by": done.asked_by}, at=now),
         changes=replace(
             changes,
-            talk=talk.with_question(done),
+            parts=TALK.written(talk.with_question(done)),
             events=[Event(type="QuestionAnswered", state=done.state, data=request.told(**told))],
         ),
     )
@@ -257,7 +260,8 @@ def _unless_open(meta: Meta, doc: StateDoc, question: Question) -> Refusal | Non
         return run_over(meta.status)
     if question.is_given_up:
         return refusals.given_up(question)
-    is_current = doc.questions is not None and doc.questions.waits_for(question.question_id)
+    questioned = questioned_of(doc)
+    is_current = questioned is not None and questioned.waits_for(question.question_id)
     return refusals.state_moved_on(question, doc) if doc.status.is_terminal or not is_current else None
 
 
@@ -283,8 +287,9 @@ def closed(snapshot: Snapshot, meta: Meta, doc: StateDoc, questions: tuple[Quest
     A state that was released for the answer can be leased from now on. The asker and the state's agents are notified.
     """
     state, now = questions[0].state, snapshot.now
-    assert doc.questions is not None, "the caller looked"
-    after = replace(doc, questions=doc.questions.without(one.question_id for one in questions))
+    questioned = questioned_of(doc)
+    assert questioned is not None, "the caller looked"
+    after = doc.attaching(questioned.without(one.question_id for one in questions))
     notices = [_told(one, doc) for one in questions]
     if any(_is_awaited(one, doc) for one in questions):
         after = replace(after, not_before=now, delay_s=None)

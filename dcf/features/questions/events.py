@@ -6,6 +6,8 @@ from dcf.core.documents.decision import Snapshot
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.documents.notices import GATES, TALK, NoticeKind, talk_kind
 from dcf.features.gates.consequences import notice_key
+from dcf.features.gates.model import submission_of
+from dcf.features.questions.model import questioned_of
 from dcf.runs.notifying.contents import NoticeContent
 from dcf.store.events.outbox import OutboxEntry
 
@@ -22,21 +24,22 @@ def is_moot(entry: OutboxEntry, snapshot: Snapshot) -> bool:
     is_running = meta is not None and meta.status is RunStatus.RUNNING
     if kind in GATES:
         return not is_running or doc is None or not _is_wanted(entry, kind, doc)
-    if not is_running or doc is None or doc.status.is_terminal or doc.questions is None:
+    questioned = None if doc is None else questioned_of(doc)
+    if not is_running or doc is None or doc.status.is_terminal or questioned is None:
         return True
     if kind == NoticeKind.ANSWERED:
         return doc.entry_epoch != entry.epoch
-    return not doc.questions.waits_for(entry.type.partition(".")[2])
+    return not questioned.waits_for(entry.type.partition(".")[2])
 
 
 def _is_wanted(entry: OutboxEntry, kind: str, doc: StateDoc) -> bool:
     """Return True if a verdict is still waited for, or the output that was sent back still is with its worker."""
-    gated, about = doc.gated, entry.type.partition(".")[2]
-    if gated is None or doc.status.is_terminal:
+    submission, about = submission_of(doc), entry.type.partition(".")[2]
+    if submission is None or doc.status.is_terminal:
         return False
     if kind == NoticeKind.GATE:
-        return doc.is_judged and any(notice_key(gated.number, one) == about for one in gated.open)
-    return not doc.is_judged and str(gated.number) == about and doc.lease.epoch == entry.epoch
+        return doc.is_judged and any(notice_key(submission.number, one) == about for one in submission.open)
+    return not doc.is_judged and str(submission.number) == about and doc.lease.epoch == entry.epoch
 
 
 CONTENT: Final = NoticeContent(kinds=frozenset(TALK), is_moot=is_moot)

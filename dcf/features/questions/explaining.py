@@ -4,13 +4,14 @@ from dcf.core.documents.model import StateDoc
 from dcf.features.diagnosis import remedies
 from dcf.features.diagnosis.facts import Facts, moment, text
 from dcf.features.diagnosis.model import Cause, RunFinding
-from dcf.features.questions.model import Open
+from dcf.features.questions.model import Open, questioned_of
 
 
 def first_open(doc: StateDoc, now: int) -> Open | None:
     """Return the question that the state, or its holder, waits for; None if it is something else."""
     waits = doc.lease.is_live(now) or (doc.lease.token is None and doc.not_before is not None and doc.not_before > now)
-    return doc.questions.open[0] if waits and doc.questions is not None and doc.questions.open else None
+    questioned = questioned_of(doc) if waits else None
+    return questioned.open[0] if questioned is not None and questioned.open else None
 
 
 def about_question(path: str, doc: StateDoc, question: Open, facts: Facts) -> RunFinding:

@@ -6,8 +6,11 @@ that timer loop, diagnosis and lists need no other document. A lease costs no fu
 
 from collections.abc import Iterable
 from dataclasses import field
-from typing import Final
+from typing import ClassVar, Final
 
+from dcf.core.documents.attached import Attached, Holder
+from dcf.core.documents.model import StateDoc
+from dcf.core.documents.parts import Part, every_name, last
 from dcf.features.people.description import Askees
 from dcf.values.json_text import Json
 from dcf.values.record_json.codec import RecordCodec
@@ -103,8 +106,10 @@ class Open:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Questioned:
+class Questioned(Attached):
     """How many questions were asked in this visit of a state, and those that wait for their answers."""
+
+    field: ClassVar[str] = "questions"
 
     count: int
     open: tuple[Open, ...] = ()
@@ -114,6 +119,18 @@ class Questioned:
         """When the next of them is given up; None if none waits."""
         return min((one.until for one in self.open), default=None)
 
+    def as_json(self) -> dict[str, Json]:
+        """Return what the document says."""
+        return _QUESTIONED.write(self)
+
+    def due_in(self, doc: Holder) -> int | None:  # noqa: ARG002 - whatever else the state waits for
+        """Return when the next of them is given up; None if none waits."""
+        return self.due
+
+    def awaits_answer(self) -> bool:
+        """Return True if a question waits."""
+        return bool(self.open)
+
     def waits_for(self, question_id: str) -> bool:
         """Return True if this question still waits for its answer."""
         return any(one.question_id == question_id for one in self.open)
@@ -122,6 +139,11 @@ class Questioned:
         """Return what is left once these are answered or given up."""
         gone = set(question_ids)
         return replace(self, open=tuple(one for one in self.open if one.question_id not in gone))
+
+
+def questioned_of(doc: StateDoc) -> Questioned | None:
+    """Return what the document of a state says of its questions; None without questions."""
+    return doc.attached_as(Questioned)
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -144,6 +166,9 @@ class Questions:
 
 
 NO_TALK: Final = Questions()
+
+TALK: Final = Part[tuple[str, ...], Questions, Questions](name="talk", both=every_name, after=last, together=last)
+"""What is said in a run. It is watched."""
 
 
 def opened(question: Question) -> Open:
@@ -176,15 +201,12 @@ _QUESTION: Final = RecordCodec(
 )
 _TALK: Final = RecordCodec(Questions, codecs={"questions": _QUESTION})
 
-write_asked_of: Final = _QUESTIONED.write
-"""Write what a state's document says of its questions."""
-
 write_talk: Final = _TALK.write
 """Write the run's document."""
 
 
-def read_asked_of(document: Json) -> Questioned | None:
-    """Read what `write_asked_of` wrote; None for anything else."""
+def read_questioned(document: Json) -> Questioned | None:
+    """Read what a state's document says; None for anything else."""
     return _QUESTIONED.read(document) if isinstance(document, dict) else None
 
 

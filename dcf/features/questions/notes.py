@@ -11,9 +11,9 @@ from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, de
 from dcf.core.documents.refusals import run_over
 from dcf.core.documents.stored_values import object_of
 from dcf.errors import InvalidArgument
-from dcf.features.journal.model import UNSEEN, EntryKind, JournalEntry, content_of, entry_id_of
+from dcf.features.journal.model import ENTRIES, UNSEEN, EntryKind, JournalEntry, content_of, entry_id_of
 from dcf.features.questions import refusals
-from dcf.features.questions.model import LONGEST_TEXT, MOST_NOTES, NO_TALK
+from dcf.features.questions.model import LONGEST_TEXT, MOST_NOTES, NO_TALK, TALK
 from dcf.values.json_text import Json
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
@@ -48,7 +48,7 @@ def check_text(text: str, name: str, longest: int = LONGEST_TEXT) -> str:
 @decided_once
 def leave_note(snapshot: Snapshot, request: RunRequest, note: Note) -> RunDecision:
     """Keep the note, and owe it to the planner, if there is one and another agent left it."""
-    meta, talk = snapshot.meta, snapshot.talk or NO_TALK
+    meta, talk = snapshot.meta, snapshot.part(TALK) or NO_TALK
     assert meta is not None, "the control plane checks that the run exists before it decides"
     refusal = _why_not(snapshot, meta, note)
     if refusal is not None:
@@ -60,8 +60,10 @@ def leave_note(snapshot: Snapshot, request: RunRequest, note: Note) -> RunDecisi
     return Decision(
         answer=RunAnswer(answer=answer, at=snapshot.now),
         changes=WriteSet(
-            talk=replace(talk, notes=number),
-            journal=[_entry(snapshot, note, number)],
+            parts={
+                **TALK.written(replace(talk, notes=number)),
+                **ENTRIES.written((_entry(snapshot, note, number),)),
+            },
             events=[Event(type="NoteLeft", state=note.state, data=request.told(**told))],
             notices=[] if planner is None else [_notice(note, number, snapshot.now)],
         ),
@@ -76,7 +78,7 @@ def _entry(snapshot: Snapshot, note: Note, number: int) -> JournalEntry:
         kind=EntryKind.NOTE,
         text=note.text,
         agent=note.by,
-        at=max(snapshot.now, (snapshot.journal or UNSEEN).last_at + 1),
+        at=max(snapshot.now, (snapshot.part(ENTRIES) or UNSEEN).last_at + 1),
         content=content_of(EntryKind.NOTE, note.text, note.by, note.state, told),
         state=note.state,
         details=told,
@@ -89,7 +91,7 @@ def _why_not(snapshot: Snapshot, meta: Meta, note: Note) -> Refusal | None:
         return run_over(meta.status)
     if not (note.is_operator or has_part(snapshot, meta, note.by, note.state)):
         return refusals.no_part(note.by)
-    talk = snapshot.talk or NO_TALK
+    talk = snapshot.part(TALK) or NO_TALK
     return refusals.too_many_notes() if talk.notes >= MOST_NOTES else None
 
 

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from dcf.core.definitions.scopes import entry_epoch_of, with_scopes
 from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
-from dcf.core.documents.kinds import TAIL
 from dcf.core.documents.model import StateDoc
 from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.documents.parts import WHOLE
 from dcf.core.documents.refusals import unless_full
 from dcf.errors import UnknownRun
+from dcf.features.journal.model import ENTRIES, TAIL
 from dcf.features.questions import asking, notes, refusals
 from dcf.features.questions.asking import Ask, QuestionAnswer
 from dcf.features.questions.correcting import Corrections
-from dcf.features.questions.model import NO_TALK, Questions
+from dcf.features.questions.model import NO_TALK, TALK, Questions, questioned_of
 from dcf.features.questions.notes import Note
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.requests import run_request
@@ -53,8 +54,7 @@ class Talking:
         reads = ReadSet(
             states=with_scopes(states),
             agents=states,
-            talk=True,
-            journal=(TAIL,),
+            parts={**TALK.wanted(WHOLE), **ENTRIES.wanted((TAIL,))},
             whole_meta=True,
             run_receipts=(request.key,),
         )
@@ -90,35 +90,35 @@ class Talking:
 
     def talk(self, workflow_id: str) -> Questions:
         """Return the questions of a run. Raise UnknownRun."""
-        found = self._store.read(workflow_id, ReadSet(talk=True))
+        found = self._store.read(workflow_id, ReadSet(parts=TALK.wanted(WHOLE)))
         if found.meta is None:
             raise UnknownRun(workflow_id)
-        return found.talk or NO_TALK
+        return found.part(TALK) or NO_TALK
 
     def questions_of(self, workflow_id: str, state: str, doc: StateDoc) -> list[dict[str, Json]]:
         """Return the questions of this visit of a state, for its present worker.
 
         `doc` is its document; if it names no question, no read is needed.
         """
-        if doc.questions is None:
+        if questioned_of(doc) is None:
             return []
         path = self._plane.path(workflow_id, state)
-        found = self._store.read(workflow_id, ReadSet(states=with_scopes([path]), talk=True))
+        found = self._store.read(workflow_id, ReadSet(states=with_scopes([path]), parts=TALK.wanted(WHOLE)))
         if found.meta is None:
             return []
         visit = entry_epoch_of(path, found.states.get, found.meta)
-        waiting = found.states.get(path, doc).questions
+        waiting = questioned_of(found.states.get(path, doc))
         # After a retry of the run earlier questions no longer wait; the visit is the same.
         return [
             asking.shown(one)
-            for one in asking.of_visit(found.talk or NO_TALK, path, visit)
+            for one in asking.of_visit(found.part(TALK) or NO_TALK, path, visit)
             if not one.is_open or (waiting is not None and waiting.waits_for(one.question_id))
         ]
 
     def _on_state(
         self, workflow_id: str, path: str, request: RunRequest, decide: Callable[[Snapshot], RunDecision]
     ) -> Operated:
-        reads = ReadSet(states=with_scopes([path]), talk=True, run_receipts=(request.key,))
+        reads = ReadSet(states=with_scopes([path]), parts=TALK.wanted(WHOLE), run_receipts=(request.key,))
 
         def guarded(snapshot: Snapshot) -> RunDecision:
             return _unless_full(decide(snapshot))

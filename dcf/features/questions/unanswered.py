@@ -4,32 +4,34 @@ from dcf.core.documents.answers import Owed
 from dcf.core.documents.decision import Decision, Event, Snapshot, WriteSet
 from dcf.core.documents.model import StateDoc
 from dcf.features.questions.asking import closed
-from dcf.features.questions.model import NO_TALK
+from dcf.features.questions.model import NO_TALK, TALK, questioned_of
 from dcf.values.records import replace
 
 
 def look(snapshot: Snapshot, state: str, doc: StateDoc) -> Decision[Owed] | None:
     """Give up the questions about an open state that are due. None if there are none."""
-    is_due = doc.questions is not None and doc.questions.due is not None and doc.questions.due <= snapshot.now
+    questioned = questioned_of(doc)
+    is_due = questioned is not None and questioned.due is not None and questioned.due <= snapshot.now
     return _give_up(snapshot, state) if is_due else None
 
 
 def _give_up(snapshot: Snapshot, state: str) -> Decision[Owed]:
     """Give up the questions that are due. A state that was released for an answer can be leased again, without one."""
-    doc, talk = snapshot.states[state], snapshot.talk or NO_TALK
+    doc, talk = snapshot.states[state], snapshot.part(TALK) or NO_TALK
     assert snapshot.meta is not None, "the timer loop looks at runs that exist"
-    assert doc.questions is not None, "a question about it is due"
-    due = [one.question_id for one in doc.questions.open if one.until <= snapshot.now]
+    questioned = questioned_of(doc)
+    assert questioned is not None, "a question about it is due"
+    due = [one.question_id for one in questioned.open if one.until <= snapshot.now]
     found = [talk.question(question_id) for question_id in due]
     questions = tuple(replace(one, is_given_up=True) for one in found if one is not None)
     if not questions:  # somebody removed the document by hand
-        left = replace(doc, questions=doc.questions.without(due))
+        left = doc.attaching(questioned.without(due))
         return Decision(answer=Owed(fired="unanswered"), changes=WriteSet(states={state: left}))
     for one in questions:
         talk = talk.with_question(one)
     changes = replace(
         closed(snapshot, snapshot.meta, doc, questions),
-        talk=talk,
+        parts=TALK.written(talk),
         events=[
             Event(type="QuestionExpired", state=state, data={"question": one.question_id, "agent": one.asked_by})
             for one in questions

@@ -19,6 +19,7 @@ from dcf.features.retention.expiring import Expiring, forgotten
 from dcf.store.access.quotas import forget_run
 from dcf.store.connection.commands import Command
 from dcf.store.connection.connections import Connections
+from dcf.store.extensions import every_key, keys_of_parts
 from dcf.store.keys import table as keys
 from dcf.store.keys.kinds import KEY_KINDS
 from dcf.store.keys.table import RunKeys
@@ -53,7 +54,7 @@ class Deletion:
     ) -> None:
         """Remove the run with these states, scopes and branches. `meta` says what it is listed under."""
         run = RunKeys(workflow_id)
-        found = [key for key in run.every(states, scopes, branches) if key != run.meta]
+        found = [key for key in every_key(run, states, scopes, branches) if key != run.meta]
         own, inside = _parted(run, found)
         commands: list[Command] = [*self._uploads_unlisted(run)]
         commands += [("DEL", *page) for page in _pages(inside)]
@@ -106,7 +107,7 @@ class Deletion:
 
 def _parted(run: RunKeys, found: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the keys that the run has once, and those of its states; the former tell which of the latter there are."""
-    once = {run.of(kind) for kind, how in KEY_KINDS.items() if "run" in how.per}
+    once = {run.of(kind) for kind, how in KEY_KINDS.items() if "run" in how.per}.union(keys_of_parts(run))
     return [key for key in found if key in once], [key for key in found if key not in once]
 
 

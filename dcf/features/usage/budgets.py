@@ -9,7 +9,7 @@ from dcf.core.documents.operations import RunAnswer, RunDecision, RunRequest, de
 from dcf.core.documents.refusals import run_over
 from dcf.core.documents.usage import changed_budget
 from dcf.core.lifecycle.blocking import Unblocked, unblock
-from dcf.features.journal.model import UNSEEN, Resolution
+from dcf.features.journal.model import ENTRIES, UNSEEN, Resolution
 from dcf.values.json_text import Json
 from dcf.values.records import replace
 
@@ -60,9 +60,9 @@ def unblock_for_project(snapshot: Snapshot, issues: Collection[str], how: str | 
 
 def _let_go(writes: WriteSet, snapshot: Snapshot, meta: Meta, issue: str, done: Resolution) -> Unblocked:
     """Resolve the issue of a budget, and end that it blocks the run."""
-    entry = (snapshot.journal or UNSEEN).entries.get(issue)
+    entry = (snapshot.part(ENTRIES) or UNSEEN).entries.get(issue)
     if entry is not None and entry.is_open:
-        writes.journal.append(replace(entry, resolution=done))
+        writes.put(ENTRIES, (replace(entry, resolution=done),))
     return unblock(writes, snapshot, meta, issue)
 
 

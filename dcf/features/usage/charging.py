@@ -9,9 +9,9 @@ from typing import Final, TypeVar
 
 from dcf.core.documents.decision import Decision, More, Snapshot, WriteSet
 from dcf.core.documents.model import Meta, RunStatus
+from dcf.core.documents.parts import seen_after, written_by
 from dcf.core.documents.usage import Budget, Charge, UsageReport, plus
 from dcf.core.lifecycle.blocking import has_room
-from dcf.features.journal.model import seen_after
 from dcf.features.journal.writing import open_issue
 from dcf.values.instants import to_text
 from dcf.values.records import record, replace
@@ -53,7 +53,7 @@ def charge(snapshot: Snapshot, state: str, usage: UsageReport) -> Charged | More
         if isinstance(after, More):
             return after
         meta = after
-    found = replace(snapshot, meta=meta, usage=sums, journal=seen_after(snapshot.journal, changes.journal))
+    found = replace(snapshot, meta=meta, usage=sums, parts=seen_after(snapshot.parts, changes.parts))
     return Charged(snapshot=found, charges=[report], changes=changes)
 
 
@@ -128,7 +128,7 @@ def with_charge(changes: WriteSet, charged: Charged) -> WriteSet:
         meta={**charged.changes.meta, **changes.meta},  # which knows what the charge blocks
         events=[*changes.events, *charged.changes.events],
         notices=[*changes.notices, *charged.changes.notices],
-        journal=[*changes.journal, *charged.changes.journal],
+        parts={**written_by(changes.parts, charged.changes.parts)},
     )
 
 

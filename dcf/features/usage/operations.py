@@ -6,11 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from dcf.core.documents.decision import Decision, More, ReadSet, Snapshot
-from dcf.core.documents.kinds import TAIL
 from dcf.core.documents.operations import RunAnswer, RunRequest
 from dcf.core.documents.usage import Budget, read_budget_change
 from dcf.core.listing.runs import LONGEST_PAGE, RunQuery
 from dcf.errors import InvalidArgument
+from dcf.features.journal.model import ENTRIES, TAIL
 from dcf.features.usage import budgets
 from dcf.features.usage.charging import AUTHOR, block_by_project, blocked_by_project
 from dcf.features.usage.storage import Kind, UsageBooks
@@ -76,7 +76,7 @@ class Usages:
             changes = block_by_project(snapshot, project, *found)
             return Decision(answer=changes is not None, changes=changes)
 
-        committed = self._plane.transactions.on_run(workflow_id, ReadSet(journal=(TAIL,)), decide)
+        committed = self._plane.transactions.on_run(workflow_id, ReadSet(parts=ENTRIES.wanted((TAIL,))), decide)
         self._plane.follow_ups.after(workflow_id, committed)
         if committed.answer and self._used_up(project) is None:  # raised before the run could be found as blocked
             self._unblock(workflow_id, project)
@@ -111,9 +111,9 @@ class Usages:
         request = run_request("set_budget", reason, request_id, {"budget": dict(change)})
         issue = _issue_of(self._plane.read(workflow_id, (), whole_meta=False))
         while True:
-            journal = () if issue is None else (issue,)
+            parts = {} if issue is None else ENTRIES.wanted((issue,))
             reads = ReadSet(
-                run_receipts=(request.key,), open_states=(0, _ALL), usage=True, journal=journal, whole_meta=True
+                run_receipts=(request.key,), open_states=(0, _ALL), usage=True, parts=parts, whole_meta=True
             )
             decide = partial(_decide, request=request, change=change, issue=issue)
             committed: Committed[RunAnswer | Refusal | More | _OtherIssue]
@@ -163,7 +163,7 @@ class Usages:
             by = current_author() or AUTHOR
             return budgets.unblock_for_project(snapshot, issues, reason, by)
 
-        reads = ReadSet(open_states=(0, _ALL), journal=issues, whole_meta=True)
+        reads = ReadSet(open_states=(0, _ALL), parts=ENTRIES.wanted(issues) if issues else {}, whole_meta=True)
         self._plane.follow_ups.after(workflow_id, self._plane.transactions.on_run(workflow_id, reads, decide))
 
 

@@ -8,7 +8,7 @@ dead process in `cp:idx:usage:owed`, which was entered before the commit. The sc
 in the books or still owed, never both.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 from dcf.features.usage.moving import move
@@ -19,11 +19,14 @@ from dcf.store.forms.form import DocumentForm
 from dcf.store.keys.parts import decode_state
 from dcf.store.keys.table import RunKeys
 from dcf.store.transaction.usage_sums import OWED, read_sums
+from dcf.values.instants import SECOND
 
 Kind: TypeAlias = Literal["agent", "project"]
 
 _AT_ONCE: Final = 500
 _MOST_RUNS: Final = 100
+_SETTLED_EVERY: Final = 30 * SECOND
+"""How often the timer loop moves usage that is owed to the books."""
 
 
 class UsageBooks:
@@ -103,3 +106,16 @@ def _split(rest: str) -> tuple[str, str]:
     if name.endswith(":cost"):
         return name.removesuffix(":cost"), f"cost:{what}"
     return name, what
+
+
+def settling(_: object, connections: Connections) -> Callable[[int], None]:
+    """Return the duty of the timer loop to move usage to the books that a process owed when it died."""
+    books, settled_at = UsageBooks(connections), 0
+
+    def settle(now: int) -> None:
+        nonlocal settled_at
+        if now - settled_at > _SETTLED_EVERY:
+            books.settle_owed(now)
+            settled_at = now
+
+    return settle

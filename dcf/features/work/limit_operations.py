@@ -22,7 +22,9 @@ from dcf.errors import NotFound
 from dcf.features.work.limit_storage import Reservation, WorkLimits, limits_in
 from dcf.features.work.limits import LeaseSlot, LimitReached, WorkLimit
 from dcf.features.work.refusals import work_limit_reached
+from dcf.runs.clock.duties import Duty
 from dcf.runs.control_plane import ControlPlane
+from dcf.store.connection.connections import Connections
 from dcf.values.digest import next_token
 from dcf.values.json_text import Json
 from dcf.values.records import replace
@@ -157,3 +159,14 @@ def limits_of(plane: ControlPlane) -> WorkLimiting | None:
     limits = plane.limits
     assert limits is None or isinstance(limits, WorkLimiting), "there are no other limits"
     return limits
+
+
+def refreshing(plane: ControlPlane, _: Connections) -> Duty:
+    """Return the duty to read the limits again for this process."""
+    limits = limits_of(plane)
+
+    def refresh(_: int) -> None:
+        if limits is not None:
+            limits.refresh()
+
+    return refresh

@@ -1,12 +1,21 @@
-"""The duties that the timer loop and the reconciliation have for capabilities: types only."""
+"""Work of the timer loop and of the reconciliation for capabilities: types, and the table of duties.
 
-from collections.abc import Callable
-from typing import Protocol, TypeAlias
+`features/installed_runs.py` fills the table before the first timer loop is made.
+"""
 
+from collections.abc import Callable, Iterable
+from typing import Final, Protocol, TypeAlias
+
+from dcf.runs.control_plane import ControlPlane
+from dcf.store.connection.connections import Connections
 from dcf.store.events.outbox import Attention
+from dcf.values.tables import Tables
 
 Duty: TypeAlias = Callable[[int], None]
 """Called in each pass of the timer loop with the server time. Any process may do it, and may repeat each step."""
+
+MakeDuty: TypeAlias = Callable[[ControlPlane, Connections], Duty]
+"""Makes a duty for the timer loop of a process."""
 
 Cleaning: TypeAlias = Callable[[], object]
 """Called in each step of the reconciliation: removes things that no run needs, a few each time."""
@@ -41,3 +50,17 @@ class Traces(Protocol):
 
     def is_settled(self, workflow_id: str, finished_at: int | None, now: int) -> bool:
         """Return True if the trace of an ended run was sent, or need not be; else have it sent."""
+
+
+class DutyExtensions(Tables):
+    """The duties of capabilities, in the order in which the timer loop does them."""
+
+    filled_by = "dcf.features.installed_runs"
+    makers: tuple[MakeDuty, ...]
+
+    def install(self, makers: Iterable[MakeDuty]) -> None:
+        """Fill the table."""
+        self.makers = tuple(makers)
+
+
+DUTIES: Final = DutyExtensions()

@@ -1,6 +1,6 @@
 """The offers of capabilities to the delivery of notifications: types, and the table of installed offers.
 
-The table is complete before the first call: a process that asks before raises. `features/installed_notices.py` fills
+The table is complete before the first call: a process that asks before raises. `features/installed_runs.py` fills
 it.
 """
 
@@ -35,7 +35,7 @@ class NoticeContent:
 class NoticeExtensions(Tables):
     """The contents by kind of notification."""
 
-    filled_by = "dcf.features.installed_notices"
+    filled_by = "dcf.features.installed_runs"
     contents: Mapping[str, NoticeContent]
 
     def install(self, contents: Iterable[NoticeContent]) -> None:

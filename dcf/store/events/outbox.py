@@ -18,6 +18,7 @@ from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.connections import Connection, Connections, all_checked, checked, exchange
 from dcf.store.connection.documents import micros
 from dcf.store.events.notified import PLANNER, Announcement, FailedAnnouncement, announcement_command, unless_gone
+from dcf.store.extensions import every_key
 from dcf.store.forms.form import DocumentForm
 from dcf.store.keys.parts import decode_state
 from dcf.store.keys.table import RunKeys, keys_of
@@ -204,12 +205,13 @@ class Outbox:
         The check and the write use one connection, so that both reach the same server.
         """
         run = RunKeys(workflow_id)
-        commands: list[Command] = [("EXPIRE", key, seconds, "NX") for key in run.every(states, scopes, branches)]
+        commands: list[Command] = [("EXPIRE", key, seconds, "NX") for key in every_key(run, states, scopes, branches)]
         self._connections.over_one(lambda connection: _expire(self._connections.form, connection, run, commands))
 
     def keep(self, workflow_id: str, states: Iterable[str], scopes: Iterable[str], branches: Iterable[str]) -> None:
         """Take the expiry off all keys of a run, in one transaction."""
-        commands: list[Command] = [("PERSIST", key) for key in RunKeys(workflow_id).every(states, scopes, branches)]
+        keys = every_key(RunKeys(workflow_id), states, scopes, branches)
+        commands: list[Command] = [("PERSIST", key) for key in keys]
         self._connections.send(("MULTI",), *commands, ("EXEC",))
 
 

@@ -386,7 +386,7 @@ class RunKeys:
         return key if path is None else f"{key}:{encode_state(path)}"
 
     def every(self, states: Iterable[str], scopes: Iterable[str], branches: Iterable[str]) -> list[str]:
-        """Return all keys that a run with these states, scopes and branches can have."""
+        """Return all keys of kinds that a run with these states, scopes and branches can have."""
         paths: dict[Per, tuple[str | None, ...]] = {
             "run": (None,),
             "state": tuple(states),

@@ -18,12 +18,9 @@ from dcf.core.documents.decision import OtherRun, ReadSet, Snapshot, Tally, Writ
 from dcf.core.documents.model import Meta, StateDoc, StateInput
 from dcf.core.documents.operations import read_run_receipt
 from dcf.core.documents.signals import read_signals
-from dcf.features.gates.model import read_record
-from dcf.features.growing.counts import read_growth
-from dcf.features.journal.keys import ask_journal
-from dcf.features.questions.model import read_talk
 from dcf.store.connection.commands import Command, Reply
 from dcf.store.connection.faults import no_json
+from dcf.store.extensions import PARTS
 from dcf.store.forms.form import DocumentForm, Member
 from dcf.store.keys.parts import encode_state, receipt_field
 from dcf.store.keys.table import RunKeys, keys_of
@@ -66,6 +63,9 @@ class Reading:
         for (row, ask), wanted in zip(READS.items(), _ROWS(reads), strict=True):
             if wanted:
                 self._rows[row] = ask(asked, run, wanted)
+        self._parts: dict[Any, Understand] = {}
+        for part, wanted in reads.parts.items():
+            self._parts[part] = PARTS.rows[part].ask(asked, run, wanted)
         asked.complete()
         self._page = None if reads.open_states is None else page_command(form, run, reads.open_states, reads)
         self.has_page = self._page is not None
@@ -88,6 +88,8 @@ class Reading:
         found = self._by_command(replies)
         try:
             rows: dict[str, Any] = {row: understand(found) for row, understand in self._rows.items()}
+            if self._parts:
+                rows["parts"] = {part: understand(found) for part, understand in self._parts.items()}
             if self._page is not None:
                 add_page(rows, found.of[self._page])
         except JSONDecodeError:
@@ -269,10 +271,12 @@ def _tallies(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     return lambda found: {path: _tally(found.of[command]) for path, command in commands.items()}
 
 
-def _of_hash(key: Callable[[RunKeys], str], field: Callable[[Any], str], read: Callable[[Json], object]) -> Ask:
-    """Read these fields of a hash, each JSON text."""
+def fields_of_hash(key: Callable[[RunKeys], str], field: Callable[[Any], str], read: Callable[[Json], object]) -> Ask:
+    """Return what asks for these fields of a hash, each JSON text."""
 
     def ask(asked: Asked, run: RunKeys, wanted: tuple[Any, ...]) -> Understand:
+        if not wanted:
+            return lambda _: {}
         command: Command = ("HMGET", key(run), *map(field, wanted))
         asked.add(command)
 
@@ -285,10 +289,10 @@ def _of_hash(key: Callable[[RunKeys], str], field: Callable[[Any], str], read: C
     return ask
 
 
-def _kept(kind: str, read: Callable[[Json], object]) -> Ask:
-    """Read a document of the run, which is watched."""
+def document_of_run(kind: str, read: Callable[[Json], object]) -> Ask:
+    """Return what asks for a document of the run, which is watched."""
 
-    def ask(asked: Asked, run: RunKeys, _: bool) -> Understand:
+    def ask(asked: Asked, run: RunKeys, _: object) -> Understand:
         keys = {kind: run.of(kind)}
         asked.documents(keys)
         asked.watched += keys.values()
@@ -317,22 +321,18 @@ READS: Final[Mapping[str, Ask]] = {
     "entries": _entries,
     "outputs": _documents(RunKeys.output),
     "briefed": _documents(RunKeys.input),
-    "audit": _kept("audit", lambda document: document),
+    "audit": document_of_run("audit", lambda document: document),
     "scopes": _scopes,
     "timers": _timers,
     "items": _items,
     "tallies": _tallies,
-    "receipts": _of_hash(lambda run: run.receipts, lambda place: receipt_field(*place), codec.read_receipt),
-    "run_receipts": _of_hash(lambda run: run.receipts, lambda known: receipt_field("", known), read_run_receipt),
-    "signals": _kept("signals", read_signals),
-    "talk": _kept("talk", read_talk),
-    "gates": _of_hash(lambda run: run.gates, encode_state, read_record),
-    "journal": ask_journal,
-    "growth": _kept("growth", read_growth),
+    "receipts": fields_of_hash(lambda run: run.receipts, lambda place: receipt_field(*place), codec.read_receipt),
+    "run_receipts": fields_of_hash(lambda run: run.receipts, lambda known: receipt_field("", known), read_run_receipt),
+    "signals": document_of_run("signals", read_signals),
     "usage": _usage,
     "other": _other,
 }
-"""Function for each row of `ReadSet` and `Snapshot`, except meta and pages of open states."""
+"""Function for each row of `ReadSet` and `Snapshot`, except meta, pages of open states and parts."""
 
 _ROWS: Final = attrgetter(*READS)
 

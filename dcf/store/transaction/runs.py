@@ -15,7 +15,6 @@ from dcf import metrics
 from dcf.core.documents import codec
 from dcf.core.documents.decision import Decision, Notice, ReadSet, Remaining, Snapshot, Tally
 from dcf.errors import DcfError, StoreUnavailable
-from dcf.features.growing.model import Unit, read_unit
 from dcf.store.access.authors import current_account
 from dcf.store.access.quotas import charge, refusal_in, reservation
 from dcf.store.connection.commands import Command, Reply
@@ -215,13 +214,13 @@ class RunStore:
         named = {str(name): value for name, value in facts.items()}
         return codec.whole_definition(load(text)), named | ({} if secret is None else {"secret": secret.decode()})
 
-    def units(self, workflow_id: str, since: str = "-") -> list[tuple[str, Unit]]:
-        """Return the units of a run in the order in which they were added, each with the id of its entry.
+    def units(self, workflow_id: str, since: str = "-") -> list[tuple[str, Json]]:
+        """Return the documents of the units of a run, in the order in which they were added, by the ids of entries.
 
         `since` is the id of the first that is returned.
         """
         (found,) = self._connections.send(("XRANGE", self.keys(workflow_id).units, since, "+"))
-        return [(entry.decode(), read_unit(load(fields[1]))) for entry, fields in found]
+        return [(entry.decode(), load(fields[1])) for entry, fields in found]
 
     def _reading(self, workflow_id: str, reads: ReadSet) -> Reading:
         return Reading(self._connections.form, self.keys(workflow_id), reads)

@@ -17,15 +17,9 @@ from dcf.core.documents.signals import Signals, write_signals
 from dcf.core.leasing.blockers import read_blockers
 from dcf.core.leasing.stuck import stuck_mark
 from dcf.core.listing import runs as catalog
-from dcf.features.gates.model import GateRecord, write_record
-from dcf.features.growing.counts import Growth, write_growth
-from dcf.features.growing.model import Unit, write_unit
-from dcf.features.journal.keys import entry_commands
-from dcf.features.journal.model import JournalEntry
-from dcf.features.questions.model import Questions, write_talk
 from dcf.store.access.authors import current_author
 from dcf.store.connection.commands import Command, Reply
-from dcf.store.extensions import LISTS
+from dcf.store.extensions import LISTS, PARTS
 from dcf.store.forms.form import DocumentForm, Member
 from dcf.store.keys import table as keys
 from dcf.store.keys.parts import encode_state, receipt_field
@@ -74,6 +68,8 @@ def commit_commands(form: DocumentForm, run: RunKeys, changes: WriteSet, *, keep
     for write, found in zip(WRITES.values(), _ROWS(changes), strict=True):
         if found:
             write(packet, run, found)
+    for part, written in changes.parts.items():
+        PARTS.rows[part].write(packet, run, written)
     return packet.commands(form, keep_expiry=keep_expiry)
 
 
@@ -88,8 +84,8 @@ def announcements(run: RunKeys, changes: WriteSet, seen: Snapshot, shards: int =
         found = getattr(changes, row)
         if found:
             commands += announce(run, found, seen.now, shard)
-    for row, opened in LISTS.opened:
-        if getattr(changes, row):
+    for part, opened in LISTS.opened:
+        if changes.states if part is None else part in changes.parts:
             commands += opened(run.workflow_id, changes.states)
     mark = stuck_mark(seen.meta, seen.states, changes)
     if mark is not None:
@@ -213,27 +209,6 @@ def _signals(packet: Packet, run: RunKeys, signals: Sequence[Signals]) -> None:
     packet.documents[run.signals] = dump_bytes(write_signals(signals[-1]))
 
 
-def _talk(packet: Packet, run: RunKeys, talk: Questions) -> None:
-    packet.documents[run.talk] = dump_bytes(write_talk(talk))
-
-
-def _gates(packet: Packet, run: RunKeys, gates: Mapping[str, GateRecord]) -> None:
-    fields = [part for path, kept in gates.items() for part in (encode_state(path), dump_bytes(write_record(kept)))]
-    packet.others.append(("HSET", run.gates, *fields))
-
-
-def _journal(packet: Packet, run: RunKeys, entries: Sequence[JournalEntry]) -> None:
-    packet.others += [command for entry in entries for command in entry_commands(run, entry)]
-
-
-def _growth(packet: Packet, run: RunKeys, growth: Sequence[Growth]) -> None:
-    packet.documents[run.growth] = dump_bytes(write_growth(growth[-1]))
-
-
-def _units(packet: Packet, run: RunKeys, units: Sequence[Unit]) -> None:
-    packet.others += [("XADD", run.units, "*", "unit", dump(write_unit(one))) for one in units]
-
-
 def _agents(packet: Packet, run: RunKeys, agents: Mapping[str, Json]) -> None:
     for name, pool in agents.items():
         packet.members[run.meta, ("agents", name)] = dump_bytes(pool)
@@ -341,16 +316,11 @@ WRITES: Final[Mapping[str, Writer]] = {
     "receipts": _receipts,
     "run_receipts": _run_receipts,
     "signals": _signals,
-    "talk": _talk,
     "usage": lambda packet, run, charges: packet.others.extend(charge_commands(run, charges)),
-    "gates": _gates,
-    "journal": _journal,
-    "growth": _growth,
-    "units": _units,
     "agents": _agents,
     "evaluated": lambda packet, run, marks: packet.others.append(("HDEL", run.evaluating, *marks)),
     "absolved": lambda packet, run, _: packet.deleted.append(run.evaluating),
 }
-"""Writer of each row of `WriteSet`, in the order of writing."""
+"""Writer of each row of `WriteSet`, in the order of writing; parts come after them."""
 
 _ROWS: Final = attrgetter(*WRITES)

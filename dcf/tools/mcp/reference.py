@@ -43,7 +43,8 @@ subscribe), completions of their arguments, and skills as files (`skill://NAME/S
 
 OF_EVERY_TOOL: Final = (
     *("invalid_argument", "too_large", "forbidden", "unauthorized", "rate_limited"),
-    *("store_unavailable", "store_unsuitable", "platform_unavailable", "unknown_outcome", "internal_error"),
+    *("store_unavailable", "store_unsuitable", "capability_missing", "platform_unavailable"),
+    *("unknown_outcome", "internal_error"),
 )
 """Codes that any tool may answer: the call is wrong, or may not be made, or could not be carried out."""
 

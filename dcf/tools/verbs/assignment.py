@@ -137,8 +137,8 @@ def _asked(app: "Application", found: Assignment, one: StateAtHand) -> dict[str,
     """Return what was said of the state in this visit: questions with their answers, and why a gate sent it back."""
     if found.workflow_id is None:
         return {}
-    failed = {} if one.doc.gated is None else app.gates.sent_back(found.workflow_id, one.state)
-    if one.doc.questions is None:
+    failed = app.gates.sent_back(found.workflow_id, one.state) if one.doc.has("gated") else {}
+    if not one.doc.has("questions"):
         return failed
     return failed | {"questions": app.talking.questions_of(found.workflow_id, one.state, one.doc)}
 

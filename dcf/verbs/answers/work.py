@@ -51,10 +51,10 @@ def work_shown(app: "Application", workflow_id: str, leased: Leased, *, whole_in
         found["last_error"] = doc.last_error
     if doc.parked is not None:
         found["parked"] = {"times": doc.parked.count, "seconds": doc.parked.seconds}
-    if doc.questions is not None:
+    if doc.attached and doc.has("questions"):
         found["questions"] = app.talking.questions_of(workflow_id, state, doc)
     found |= _warned(app, workflow_id, leased, definition)
-    if doc.gated is not None:
+    if doc.attached and doc.has("gated"):
         found |= app.gates.sent_back(workflow_id, state)
     found["provenance"] = mark_of_input(state, doc)
     size = 0 if whole_input else len(dump(leased.given))

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from dcf.asl.state_paths import ancestors
 from dcf.core.documents.model import Status
+from dcf.features.gates.model import submission_of
 from dcf.features.questions import asking
 from dcf.runs.views.overview import Glance
 from dcf.runs.views.status import StateView
@@ -106,10 +107,10 @@ def _documents(details: Closeup, address: RunAddress) -> list[dict[str, Any]]:
 def _gates(details: Closeup) -> list[dict[str, Json]]:
     """Return the gates of a state, each with how it stands for the output that was submitted."""
     doc = None if details.view is None else details.view.doc
-    gated = None if doc is None else doc.gated
+    submission = None if doc is None else submission_of(doc)
     shown: list[dict[str, Json]] = []
     for gate in details.brief.gates:
-        is_open = gated is not None and gated.gate(gate.name) is not None
+        is_open = submission is not None and submission.gate(gate.name) is not None
         verdict = next((one.verdict for one in reversed(details.gates.verdicts) if one.gate == gate.name), None)
         waived = gate.name in details.gates.waived
         standing = "waits for its verdict" if is_open else "waived" if waived else verdict or "not asked yet"

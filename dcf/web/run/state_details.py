@@ -14,14 +14,15 @@ from dcf.core.definitions.model import Definition
 from dcf.core.definitions.scopes import fenced, with_scopes
 from dcf.core.definitions.sources import line_of
 from dcf.core.documents.decision import ReadSet
+from dcf.core.documents.parts import WHOLE
 from dcf.core.documents.usage import sums_shown
 from dcf.errors import UnknownRun
 from dcf.features.artifacts.model import Artifact
 from dcf.features.children.model import child_id
-from dcf.features.gates.model import NO_GATES, GateRecord
+from dcf.features.gates.model import NO_GATES, RECORDS, GateRecord, record_of
 from dcf.features.journal.model import JournalEntry
 from dcf.features.journal.query import JournalQuery
-from dcf.features.questions.model import NO_TALK, Question
+from dcf.features.questions.model import NO_TALK, TALK, Question
 from dcf.runs.views.status import StateView, view_of
 from dcf.store.events.notified import NEVER_TOLD, Told
 from dcf.values.json_text import Json
@@ -65,8 +66,7 @@ def closeup(
         outputs=(path,),
         agents=(path,),
         tallies=(path,),
-        gates=(path,) if definition.is_gated else (),
-        talk=True,
+        parts={**TALK.wanted(WHOLE), **(RECORDS.wanted((path,)) if definition.is_gated else {})},
     )
     found = fenced(application.control_plane.transactions.store.read(workflow_id, reads))
     if found.meta is None:
@@ -84,8 +84,8 @@ def closeup(
         seen,
         view=view,
         brief=brief_of(definition, path, view.given),
-        gates=found.gates.get(path) or NO_GATES,
-        questions=[question for question in (found.talk or NO_TALK).questions if question.state == path],
+        gates=record_of(found, path),
+        questions=[question for question in (found.part(TALK) or NO_TALK).questions if question.state == path],
         entries=application.journal.read_journal(workflow_id, JournalQuery(limit=_ENTRIES, state=path)).entries,
         artifacts=[artifact for artifact in page.artifacts if artifact.kind.state == path],
         usage=None if not used else sums_shown(used),

@@ -5,6 +5,7 @@ from typing import Final
 
 from dcf.asl.state_paths import ancestors, name_of, split, split_scope
 from dcf.core.documents.model import Status
+from dcf.features.people.keys import open_questions
 from dcf.runs.views.status import StateView
 from dcf.values.instants import SECOND
 
@@ -66,7 +67,7 @@ def holding(view: StateView, now: int) -> str:
         return f"{_held(view, now)}{_left(view, now)}"
     if doc.waits_outside or doc.kind == "Wait":
         return _AWAITED.get(str(doc.kind), "waits")
-    if doc.questions is not None and doc.questions.open:
+    if open_questions(doc):
         return "waits for an answer"
     if doc.not_before is not None and doc.not_before > now:
         return f"tries again in {span(doc.not_before - now)}"

@@ -30,6 +30,7 @@ from dcf.features.external.signalling import Signal
 from dcf.features.people import answering
 from dcf.features.people.answering import Answerer, HumanAnswer, Produced
 from dcf.features.people.description import HumanTask
+from dcf.features.people.model import asking_of
 from dcf.features.people.producers import CONCLUDED, Producers, led_here
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
@@ -105,7 +106,7 @@ class OutsideTasks:
             return
         resource = self.task(task.path).served_by
         if resource.waits_as is not None:
-            doc = begun(limited(StateDoc(lease=Lease(epoch=now)), task, now, now), resource.waits_as, now, task.asks)
+            doc = begun(limited(StateDoc(lease=Lease(epoch=now)), task, now, now), resource.waits_as, now, task)
             self.waiting[task.path] = _Waiting(task=task, doc=doc, resource=resource)
 
     def expect(self, asked_task: AskedTask, answer: Answer, now: int) -> int | None:
@@ -173,10 +174,11 @@ class OutsideTasks:
         """Return the end that a person's answer gives a task."""
         doc, task = waiting.doc, waiting.task.asks
         assert isinstance(task, HumanTask), "the engine read what is asked"
-        assert doc.asked is not None, "it waits for a person"
+        asking = asking_of(doc)
+        assert asking is not None, "it waits for a person"
         reply = _reply(path, waiting)
         reply = replace(reply, produced=Produced(epoch=doc.lease.epoch, by=self._producers(path)))
-        refusal = answering.refusal_of(reply, doc, doc.asked, task)
+        refusal = answering.refusal_of(reply, doc, asking, task)
         if refusal is not None:
             raise _refused(f"the answer to '{path}'", refusal)
         wish = answering.conclusion_of(reply, task, doc.lease.epoch, now)
@@ -282,7 +284,7 @@ def _reply(path: str, waiting: _Waiting) -> HumanAnswer:
 
 def _first_asked(waiting: _Waiting) -> Answerer:
     """Return the first person that the task asks now and that may answer, or a member of the first group."""
-    asking, task = waiting.doc.asked, waiting.task.asks
+    asking, task = asking_of(waiting.doc), waiting.task.asks
     assert asking is not None, "it waits for a person"
     assert isinstance(task, HumanTask), "the engine read what is asked"
     person = next((name for name in asking.to.people if name not in task.not_by), None)

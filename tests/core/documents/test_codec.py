@@ -96,7 +96,7 @@ documents = st.builds(
     tries_from=counts,
     visit=st.none() | st.integers(1, 2**53),
     logged=counts,
-    asked=st.none() | askings,
+    attached=st.just(()) | st.tuples(askings),
     extra=st.dictionaries(st.sampled_from(["note", "x-team"]), json_values),
 )
 by_hand = st.fixed_dictionaries(

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
-from dcf.core.documents.model import StateDoc
+from dcf.core.documents.kinds import GATE
+from dcf.core.documents.model import StateDoc, Status
 from dcf.core.leasing.healing import heal, healed
-from dcf.features.gates.model import OpenGate, Submission
+from dcf.features.gates.model import OpenGate, Submission, open_gates
 from dcf.values.instants import SECOND
 from tests.core.build import NOW, TTL, held, snapshot
 from tests.support.tables import rows
@@ -30,8 +31,8 @@ def test_a_state_that_was_due_when_its_question_was_answered_is_due_still() -> N
 def test_a_gate_that_the_clock_looks_at_too_late_waits_as_long_as_it_says(early: int, due: int) -> None:
     """A moment more than it waits is left alone: clocks differ a little."""
     gate = OpenGate(name="review", kind="review", since=NOW, due=NOW + 60 * SECOND + SECOND // 2, waits_s=60)
-    mended = healed(StateDoc(gated=Submission(number=1, sha256="0" * 64, open=(gate,))), NOW - early).gated
-    assert mended is not None
+    doc = StateDoc(attached=(Submission(number=1, sha256="0" * 64, open=(gate,)),))
+    (mended,) = open_gates(replace(healed(doc, NOW - early), status=Status.RUNNING, kind=GATE))
     assert mended.due == due
 
 

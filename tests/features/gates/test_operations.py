@@ -15,7 +15,7 @@ from dcf.features.diagnosis.model import Cause
 from dcf.features.gates import storage as gate_lists
 from dcf.features.gates.judges import Judge
 from dcf.features.gates.listing import GateQuery
-from dcf.features.gates.model import MOST_VERDICTS, Judged
+from dcf.features.gates.model import MOST_VERDICTS, RECORDS, Judged, open_gates, record_of, submission_of
 from dcf.features.gates.overriding import Override
 from dcf.features.gates.submitting import content_sha256
 from dcf.features.gates.syntax import gates_given
@@ -206,7 +206,7 @@ def test_a_retry_of_the_state_is_judged_anew(world: World) -> None:
     submit(world, run, token)
     judge(world, run, verdict="fail")
     doc = world.doc(run, "A")
-    assert (doc.status, doc.retries, doc.gated) == ("pending", 1, None)
+    assert (doc.status, doc.retries, doc.attached) == ("pending", 1, ())
 
 
 def test_a_verdict_for_the_same_content_survives_a_repetition(world: World) -> None:
@@ -227,7 +227,7 @@ def test_other_content_needs_a_new_verdict(world: World) -> None:
     judge(world, run)
     other = {"text": "other"}
     assert code(submit(world, run, token, other)) == "review_running"
-    assert [one.name for one in world.gates.cases(run)[0].doc.gated.open] == ["review", "tests"]  # type: ignore[union-attr]
+    assert [one.name for one in open_gates(world.gates.cases(run)[0].doc)] == ["review", "tests"]
     assert code(judge(world, run)) == "content_changed"
     assert ok(judge(world, run, output=other))["waits_for"] == ["tests"]
 
@@ -307,7 +307,7 @@ def test_a_command_that_could_not_be_run_is_asked_for_again_and_people_in_the_en
     for number in range(1, 4):
         told = ok(judge(world, run, "tests", "unavailable", by="ann", request_id=f"n{number}"))
         assert told["state_status"] == "running"
-        gated = world.doc(run, "A").gated
+        gated = submission_of(world.doc(run, "A"))
         assert gated is not None
         (one,) = gated.open
         if number < 3:
@@ -345,7 +345,7 @@ def test_override_reason_lost(world: World) -> None:
         "review",
     )
     assert event.data["content_sha256"] == content_sha256(GOOD)
-    kept = world.store.read(run, ReadSet(states=("A",), gates=("A",))).gates["A"]
+    kept = record_of(world.store.read(run, ReadSet(states=("A",), parts=RECORDS.wanted(("A",)))), "A")
     assert kept is not None
     assert kept.waived["review"]["reason"] == "checked by phone"
 
@@ -390,8 +390,7 @@ def test_an_override_beforehand_holds_for_this_visit_only(world: World) -> None:
     assert ok(override(world, run, "review"))["state_status"] == "running"
     submit(world, run, token)
     (case,) = world.gates.cases(run)
-    assert case.doc.gated is not None
-    assert [one.name for one in case.doc.gated.open] == ["tests"]
+    assert [one.name for one in open_gates(case.doc)] == ["tests"]
     assert code(override(world, run, "nothing")) == "no_such_gate"
 
 
@@ -400,7 +399,7 @@ def test_an_override_of_one_gate_leaves_the_others(world: World) -> None:
     submit(world, run, token)
     assert ok(override(world, run, "review"))["waits_for"] == ["tests"]
     (case,) = world.gates.cases(run)
-    assert [one.name for one in case.doc.gated.open] == ["tests"]  # type: ignore[union-attr]
+    assert [one.name for one in open_gates(case.doc)] == ["tests"]
     assert code(judge(world, run)) == "not_judged"
 
 
@@ -491,14 +490,14 @@ def test_a_verdict_that_does_not_come_in_time_is_asked_for_again(world: World) -
         set_member(world.ask, key, ("gated", "open", 0, "due"), long_ago)
         world.make_due(run, "A")
         world.notifications.pulse()
-        gated = world.doc(run, "A").gated
+        gated = submission_of(world.doc(run, "A"))
         assert gated is not None
         assert (gated.open[0].asks, gated.open[0].by_people) == (asks, False)
         assert [one["event_id"] for one in world.messages("rita")][-1].count(f"gate_opened.1-{asks}-") == 2
     set_member(world.ask, key, ("gated", "open", 0, "due"), long_ago)
     world.make_due(run, "A")
     world.notifications.pulse()
-    gated = world.doc(run, "A").gated
+    gated = submission_of(world.doc(run, "A"))
     assert gated is not None
     assert gated.open[0].by_people
     assert [one["type"] for one in world.messages("pat")] == ["gate_opened"]  # without a name: the planner
@@ -667,7 +666,7 @@ def test_a_run_without_gates_sends_no_further_command(world: World, writes: bool
         world.update(run, "A", token, output=1)
     world.complete(run, "A", token, GOOD)
     assert world.ask("EXISTS", world.store.keys(run).gates) == 0
-    assert needs.to_end(world.plane.run(run).definition, "A").gates == ()
+    assert needs.to_end(world.plane.run(run).definition, "A").parts == {}
 
 
 @rows("gate", [REVIEW, SHAPE])
@@ -731,7 +730,7 @@ def test_a_process_that_dies_with_a_submission_or_a_verdict_leaves_nothing_half_
 ) -> None:
     run, token = begun(timely, REVIEW)
     if dies(timely, number, lambda: submit(timely, run, token)):
-        assert timely.doc(run, "A").gated is None
+        assert submission_of(timely.doc(run, "A")) is None
         assert timely.output(run, "A") is None
     assert code(submit(timely, run, token)) == "review_running"
     if dies(timely, number, lambda: judge(timely, run)):
@@ -756,7 +755,7 @@ def test_only_so_many_verdicts_are_kept(world: World) -> None:
     run, token = begun(world, {**SHAPE, "max_attempts": 100}, REVIEW)
     for number in range(MOST_VERDICTS + 3):
         assert code(submit(world, run, token, {"txt": number})) == "needs_work"
-    kept = world.store.read(run, ReadSet(states=("A",), gates=("A",))).gates["A"]
+    kept = record_of(world.store.read(run, ReadSet(states=("A",), parts=RECORDS.wanted(("A",)))), "A")
     assert kept is not None
     assert len(kept.verdicts) == MOST_VERDICTS
     assert world.event_types(run).count("GateDecided") == MOST_VERDICTS + 3

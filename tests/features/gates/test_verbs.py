@@ -9,6 +9,7 @@ from mcp.client import Client
 
 from dcf.application.application import Application
 from dcf.tools.mcp.server import build_server
+from tests.support.capabilities.installation import without_gates
 from tests.tools.calls import Tools, new_run
 
 pytestmark = pytest.mark.anyio
@@ -272,3 +273,19 @@ async def test_a_worker_that_forgot_its_token_is_told_which_call_brings_it(tools
         "lease_lost", "update_workflow_control_plane", **holder | {"lease_token": "x"}, new_status="succeeded"
     )
     assert "With the key of 'worker-1', `acquire_state_lease` answers with the token." in lost.hint
+
+
+async def test_a_server_without_gates_shows_the_run_and_says_why_it_takes_no_output(
+    tools: Tools, replica: Callable[..., Application]
+) -> None:
+    holder = await held(tools, REVIEW)
+    done = {**holder, "new_status": "succeeded", "output_json": GOOD}
+    with without_gates():
+        async with Client(build_server(replica())) as client:
+            other = await Tools.of(client)
+            answer = await other.refused("capability_missing", "update_workflow_control_plane", **done)
+            assert answer["error"] == "capability_missing: No capability of this server reads Gates of state 'Write'."
+            assert answer["hint"].startswith("Send the same call to a server that has the capability")
+            read = await other.ok("read_workflow_control_plane", workflow_id=holder["workflow_id"])
+            assert read["states"]["Write"]["status"] == "running"
+    await tools.refused("review_running", "update_workflow_control_plane", **done)

@@ -13,6 +13,7 @@ from dcf.core.documents.operations import RunAnswer
 from dcf.core.lifecycle.repeating import Rerun
 from dcf.core.lifecycle.retention import Deleted
 from dcf.errors import UnknownState
+from dcf.features.gates.model import RECORDS, record_of
 from dcf.features.growing.adding import Added
 from dcf.features.questions.corrections import Correct
 from dcf.store.access.authors import authored_by
@@ -323,7 +324,7 @@ def test_an_operator_ends_a_unit_that_waits_for_its_review(real: World, how: str
     assert isinstance(real.lifecycle.resolve(run, wish_of("A", **told)), RunAnswer)
     doc = real.doc(run, "A")
     ends = {"output": "succeeded", "skip": "skipped", "error": "failed"}
-    assert (doc.status, doc.kind, doc.gated) == (ends[how], None, None)
+    assert (doc.status, doc.kind, doc.attached) == (ends[how], None, ())
     check(server, run)
     if how == "error":
         assert isinstance(real.lifecycle.resolve(run, wish_of("A", output=3)), RunAnswer), "what failed can be ended"
@@ -340,7 +341,7 @@ def test_a_unit_that_is_skipped_while_it_is_judged_waits_for_nobody(real: World)
     real.try_complete(run, "C", real.acquire(run, "C"), output=1)
     assert isinstance(server.seal(run, "G", force=True), RunAnswer)
     doc = real.doc(run, "C")
-    assert (doc.status, doc.kind, doc.gated) == ("skipped", None, None)
+    assert (doc.status, doc.kind, doc.attached) == ("skipped", None, ())
     check(server, run)
 
 
@@ -353,6 +354,6 @@ def test_whose_key_submits_is_known_to_a_server_that_has_not_seen_the_gates_yet(
     token = real.acquire(run, "A")
     with authored_by("key:own"):
         assert code(other.world.try_complete(run, "A", token, output=1)) == "review_running"
-    record = real.store.read(run, ReadSet(states=("A",), gates=("A",))).gates["A"]
+    record = record_of(real.store.read(run, ReadSet(states=("A",), parts=RECORDS.wanted(("A",)))), "A")
     assert record is not None
     assert record.author_key == "key:own"

@@ -10,7 +10,7 @@ from dcf.core.documents.operations import RunRequest
 from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.features.growing import checks as unit_checks
 from dcf.features.growing.adding import AddUnits, add_units
-from dcf.features.growing.counts import NO_GROWTH, Growth
+from dcf.features.growing.counts import GROWTH, NO_GROWTH, Growth
 from dcf.features.growing.definition import grown_definition
 from dcf.features.growing.model import MOST_AT_ONCE, MOST_FOLLOWERS, MOST_UNITS, NewUnit, Unit, Units
 from dcf.features.growing.syntax import read_units
@@ -68,7 +68,7 @@ def test_what_is_in_a_group_waits_for_what_the_group_waits_for() -> None:
 
 def test_a_refused_request_writes_nothing() -> None:
     meta = Meta(status=RunStatus.RUNNING, definition_sha256="x", is_started=True)
-    snapshot = Snapshot(now=1_000_000, meta=meta, growth=NO_GROWTH)
+    snapshot = Snapshot(now=1_000_000, meta=meta, parts=GROWTH.seen(NO_GROWTH))
     wish = AddUnits(units=(unit("A"), unit("B", depends_on=("Nobody",))))
     decision = add_units(snapshot, RunRequest(verb="add_units", request_id="r"), wish, grown_definition("w"))
     assert isinstance(decision.answer, Refusal)

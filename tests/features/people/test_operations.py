@@ -17,6 +17,7 @@ from dcf.features.gates.verdicts import Ruling
 from dcf.features.people import keys as people_keys
 from dcf.features.people.answering import Answerer, HumanAnswer
 from dcf.features.people.listing import HumanTaskPage, HumanTaskQuery
+from dcf.features.people.model import asking_of
 from dcf.features.people.storage import ended_commands
 from dcf.runs.clock.sweep import Sweep
 from dcf.store.access.authors import authored_by
@@ -110,8 +111,9 @@ def test_who_answered_stands_in_the_history_and_in_the_document(world: World) ->
     (event,) = [one for one in world.events(run) if one.type == "StateConcluded"]
     assert (event.state, event.data["answered_by"], event.data["choice"]) == ("Ask", "alice", "reject")
     doc = world.doc(run, "Ask")
-    assert doc.asked is not None
-    assert (doc.status, doc.asked.answered_by, doc.asked.choice) == (Status.SUCCEEDED, "alice", "reject")
+    asked = asking_of(doc)
+    assert asked is not None
+    assert (doc.status, asked.answered_by, asked.choice) == (Status.SUCCEEDED, "alice", "reject")
 
 
 def test_a_choice_state_decides_on_the_answer(world: World) -> None:

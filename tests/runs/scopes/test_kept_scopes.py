@@ -138,7 +138,7 @@ def test_a_process_that_did_not_create_the_runs_of_a_workflow_parses_it_once(
         parsed.append(document)
         return read_definition(document)
 
-    monkeypatch.setattr("dcf.runs.transactions.read_definition", noted)
+    monkeypatch.setattr("dcf.runs.transactions.read_stored", noted)
     runs = [creator.create(chain("A", "B")) for _ in range(3)]
     assert len({id(worker.plane.run(run).definition) for run in runs}) == 1
     assert len(parsed) == 1

@@ -4,6 +4,13 @@ from dataclasses import fields
 from typing import Any
 
 from dcf.core.documents.decision import Decision, OtherRun, ReadSet, Seeker, Snapshot, WriteSet
+from dcf.core.documents.parts import WHOLE
+from dcf.features.gates.model import RECORDS
+from dcf.features.growing.counts import GROWTH
+from dcf.features.growing.model import UNITS
+from dcf.features.journal.model import ENTRIES
+from dcf.features.questions.model import TALK
+from dcf.store.extensions import PARTS
 from dcf.store.keys.table import RunKeys
 from dcf.store.transaction.reading import READS, Reading
 from dcf.store.transaction.writing import ANNOUNCES, WRITES, commit_commands
@@ -31,11 +38,14 @@ WANTED: dict[str, Any] = {
     "seeker": Seeker(most=1, owner="ann", mark="m"),
     "claims": ("token",),
     "signals": True,
-    "talk": True,
-    "journal": ("j0",),
-    "growth": True,
-    "gates": ("A",),
     "usage": True,
+    "parts": {
+        **TALK.wanted(WHOLE),
+        **ENTRIES.wanted(("j0",)),
+        **GROWTH.wanted(WHOLE),
+        **UNITS.wanted(WHOLE),
+        **RECORDS.wanted(("A",)),
+    },
     "whole_meta": True,
     "audit": True,
     "other": OtherRun(run="s", reads=ReadSet()),
@@ -49,13 +59,13 @@ def names(record: type) -> set[str]:
 
 
 def test_every_row_of_the_changes_has_its_commands() -> None:
-    assert set(WRITES) | set(ANNOUNCES) == names(WriteSet)
+    assert set(WRITES) | set(ANNOUNCES) | {"parts"} == names(WriteSet)
     assert not set(WRITES) & set(ANNOUNCES)
 
 
 def test_every_row_that_is_read_has_its_row_in_the_snapshot() -> None:
-    assert set(READS) == names(Snapshot) - NOT_ASKED_FOR
-    assert set(READS) == names(ReadSet) - {"agents", "open_states", "seeker", "claims", "whole_meta"}
+    assert set(READS) | {"parts"} == names(Snapshot) - NOT_ASKED_FOR
+    assert set(READS) | {"parts"} == names(ReadSet) - {"agents", "open_states", "seeker", "claims", "whole_meta"}
 
 
 @rows("row", sorted(names(ReadSet)))
@@ -65,6 +75,14 @@ def test_every_row_of_the_reads_asks_for_something(row: str) -> None:
         Reading(STORED, RUN, ReadSet(**around, **{row: WANTED[row]})).commands()
         != Reading(STORED, RUN, ReadSet(**around)).commands()
     )
+
+
+def test_every_installed_part_is_wanted_here_and_reads_something_of_its_own() -> None:
+    assert set(WANTED["parts"]) == set(PARTS.rows)
+    asked = [set(Reading(STORED, RUN, ReadSet(parts={part: WANTED["parts"][part]})).commands()) for part in PARTS.rows]
+    common = set(Reading(STORED, RUN, ReadSet()).commands())
+    assert all(commands - common for commands in asked)
+    assert sum(len(commands - common) for commands in asked) == len(set().union(*asked) - common)
 
 
 def test_all_documents_are_one_command_to_read_and_one_to_write() -> None:

@@ -8,9 +8,11 @@ from dcf.core.documents.answers import Created, Leased
 from dcf.core.documents.decision import ReadSet, Snapshot
 from dcf.core.documents.model import RunStatus, StateDoc
 from dcf.core.documents.operations import RunAnswer
+from dcf.core.documents.parts import WHOLE
 from dcf.core.lifecycle.creation import Create
 from dcf.features.growing.adding import Added, AddUnits
 from dcf.features.growing.closing import Close, Seal
+from dcf.features.growing.counts import GROWTH
 from dcf.features.growing.definition import grown_definition, units_of
 from dcf.features.growing.model import Units
 from dcf.features.growing.opening import OpenRequest
@@ -93,13 +95,13 @@ class Server:
         """All documents of the run in Redis."""
         units = units_of(self.world.plane.run(run).definition)
         assert units is not None
-        return units, self.world.store.read(run, ReadSet(states=tuple(units.by_name), growth=True))
+        return units, self.world.store.read(run, ReadSet(states=tuple(units.by_name), parts=GROWTH.wanted(WHOLE)))
 
 
 def check(server: Server, run: str) -> None:
     """The invariants of a run that grows at every moment; open states of an ended run are not looked at."""
     units, found = server.snapshot(run)
-    docs, growth = found.states, found.growth
+    docs, growth = found.states, found.part(GROWTH)
     assert growth is not None
     assert found.meta is not None
     assert set(docs) == set(units.by_name), "every unit has its document"

@@ -1,0 +1,1 @@
+"""Processes with other capabilities than those of dcf."""
